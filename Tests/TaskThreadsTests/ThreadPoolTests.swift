@@ -32,7 +32,7 @@
       for task in blocked { await task.value }
     }
 
-    @Test func `a limited pool runs so many jobs at a time`() async {
+    @Test func `a limited pool runs no more jobs at a time than its limit`() async {
       for limit in [1, 2] {
         let pool = ThreadPool()
         // Threads that exist already must stay idle.

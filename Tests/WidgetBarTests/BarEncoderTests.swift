@@ -304,7 +304,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(I3Click(value, namesNodes: false)?.click == BarClick(button: 3))
   }
 
-  @Test func `a line of i3bar with leading or trailing commas is a click`() {
+  @Test func `a click of i3bar is read with leading or trailing commas`() {
     #expect(I3Click.json(in: "[") == nil)
     #expect(I3Click.json(in: ",{\"a\":[1]}") == "{\"a\":[1]}")
     #expect(I3Click.json(in: "{\"button\":1},") == "{\"button\":1}")

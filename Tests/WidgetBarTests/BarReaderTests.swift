@@ -85,7 +85,7 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(reason == "! text…: index 0 is out of range")
   }
 
-  @Test func `an embed of a widget that fails has a mark, and of a stale one has none`() {
+  @Test func `an embed marks a failed widget, and not a stale one`() {
     func block(_ problem: String) -> BarBlock {
       var embed = Node(id: "e", type: .embed, childIDs: ["e::text"])
       embed.problem = problem

@@ -187,7 +187,7 @@ import WidgetModel
     ("", "{a: data.n}", "gauge: =string(a)", "gives string"),
     ("", "{a: 1}", "stack: [{label: x, rows: {list: '[1]', as: a}}]", "the name of a row"),
   ])
-  func `names of let are checked where they are declared and used`(
+  func `a mistake in a name of let is reported where it is`(
     ofBundle: String, ofKind: String, content: String, message: String
   ) {
     let body =

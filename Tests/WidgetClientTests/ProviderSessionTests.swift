@@ -257,7 +257,7 @@ import WidgetClient
     try await daemon.stop()
   }
 
-  @Test func `of several data requests about a widget only the last waits to be read`()
+  @Test func `only the last data request about a widget waits to be read`()
     async throws
   {
     let daemon = try await FakeDaemon()

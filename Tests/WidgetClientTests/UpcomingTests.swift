@@ -71,7 +71,7 @@ extension WidgetMirror {
         resumeToken: more ? [] : [6]))
   }
 
-  @Test func `are shown at their dates, and name the nodes that change`() throws {
+  @Test func `entries sent in advance appear on time, and name the changed nodes`() throws {
     var mirror = try Self.synced()
     #expect(mirror.nextDate == Self.at(10))
     #expect(mirror.advance(to: Self.at(9)) == nil)
@@ -96,14 +96,14 @@ extension WidgetMirror {
     #expect(mirror.nextDate == nil)
   }
 
-  @Test func `go on without a connection`() throws {
+  @Test func `entries sent in advance go on without a connection`() throws {
     var mirror = try Self.synced()
     try mirror.take([.disconnected(.cancelled)])
     #expect(mirror.advance(to: Self.at(10)) != nil)
     #expect(text(mirror) == .string("10"))
   }
 
-  @Test func `give way to a change, which starts from what the daemon had sent`() throws {
+  @Test func `a change replaces an entry sent in advance`() throws {
     var mirror = try Self.synced()
     _ = mirror.advance(to: Self.at(10))
     let difference = try mirror.apply(Self.changes("new"))
@@ -116,7 +116,7 @@ extension WidgetMirror {
     #expect(mirror.nextDate == Self.at(20))
   }
 
-  @Test func `of another widget stay when one changes`() throws {
+  @Test func `a change of one widget keeps the entries of another`() throws {
     var mirror = try Self.synced()
     try mirror.take([Self.upcoming(15, id: "other")])
     _ = mirror.advance(to: Self.at(15))
@@ -125,7 +125,7 @@ extension WidgetMirror {
     #expect(mirror[.of("other")]?.timeline?.current?.date == Self.at(15))
   }
 
-  @Test func `between the parts of a change wait for its last part`() throws {
+  @Test func `an entry that is due within a change waits for the last part`() throws {
     var mirror = try Self.synced()
     try mirror.take([Self.changes("new", more: true), Self.upcoming(40)])
     #expect(mirror.nextDate == Self.at(10))
@@ -137,13 +137,13 @@ extension WidgetMirror {
     #expect(mirror.nextDate == Self.at(40))
   }
 
-  @Test func `of a daemon with a fake clock are not shown before their change comes`() throws {
+  @Test func `entries of a daemon with a fake clock wait for their change`() throws {
     var mirror = try Self.synced(Self.upcoming(10, hasFakeClock: true))
     #expect(mirror.nextDate == nil)
     #expect(mirror.advance(to: Self.at(1_000)) == nil)
   }
 
-  @Test func `are dropped with a new snapshot that has none`() throws {
+  @Test func `a snapshot without entries drops the entries sent in advance`() throws {
     var mirror = try Self.synced()
     _ = mirror.advance(to: Self.at(10))
     try mirror.take([

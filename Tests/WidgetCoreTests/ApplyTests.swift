@@ -105,7 +105,7 @@ struct ApplyTests {
     #expect(store.widget("a")?.applySet == "two")
   }
 
-  @Test func `only what the set no longer declares is pruned, and only if asked`() throws {
+  @Test func `prune removes only widgets that the set no longer declares`() throws {
     var store = try Store(widgets: ["mine"])
     try store.declare([spec("a"), spec("b"), spec("c")], in: "one")
     try store.declare([spec("x")], in: "two")

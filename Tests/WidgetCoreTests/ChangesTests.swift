@@ -34,7 +34,7 @@ struct ChangesTests {
     #expect(words(try store.changes(since: 0)) == ["+a", "+d", "+c"])
   }
 
-  @Test func `of several changes to one thing only the last is reported`() throws {
+  @Test func `a reader gets only the last of several changes of a key`() throws {
     var store = try Store(widgets: ["a"])
     for number in 1...5 as ClosedRange<Int64> { try store.set("a", ["x": .int(number)]) }
     try store.set("a", ["y": .int(1)])
@@ -234,7 +234,7 @@ struct CompactionTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `all removals of a revision are forgotten, or none`() throws {
+  @Test func `compaction never splits the removals of a revision`() throws {
     let specs = (1...6).compactMap { WidgetID("w\($0)") }.map { WidgetSpec(id: $0, kind: "k") }
     var store = Store(limits: .with { $0.tombstonesMax = 4 })
     try store.declare(specs)

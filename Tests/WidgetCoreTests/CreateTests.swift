@@ -123,7 +123,7 @@ struct ListTests {
     #expect(store.list(after: .min, limit: 9).widgets.count == 2)
   }
 
-  @Test func `a page has only what is selected, and more only if more is`() throws {
+  @Test func `a page counts only selected widgets as further ones`() throws {
     var store = Store()
     for (index, id) in (["a", "b", "c", "d"] as [WidgetID]).enumerated() {
       try store.create(id, kind: index % 2 == 0 ? "even" : "odd")

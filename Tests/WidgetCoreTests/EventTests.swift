@@ -70,7 +70,7 @@ struct EventTests {
     }
   }
 
-  @Test func `a reader gets what came after its cursor, a page at a time`() throws {
+  @Test func `a reader gets the events after its cursor, a page at a time`() throws {
     var store = try Store(widgets: ["a"])
     for name in ["e1", "e2", "e3", "e4", "e5"] { try store.send(name, to: "a") }
     #expect(names(store.events(after: 3)) == ["e4", "e5"])

@@ -73,7 +73,7 @@ import WidgetModel
     #expect(try change(store, since: cursor) == nil)
   }
 
-  @Test func `without a watcher of the family changes have the whole content`() throws {
+  @Test func `changes have the whole content of a family without a watcher`() throws {
     var store = try store()
     let cursor = store.revision
     try store.set("a", ["n": .int(2)])

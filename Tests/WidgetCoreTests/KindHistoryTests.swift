@@ -8,7 +8,7 @@ import WidgetModel
 struct KindHistoryTests {
   /// Random kinds and widgets, with rollbacks and restarts: the store always equals a simple model.
   @Test(arguments: UInt64(1)...60)
-  func `after random commands, widgets fit their kinds, none half done`(seed: UInt64) throws {
+  func `random commands leave widgets that fit their kinds`(seed: UInt64) throws {
     var random = KindWorkload(seed: seed)
     var image = StoreImage(epoch: 1)
     var store = Store(image: image)

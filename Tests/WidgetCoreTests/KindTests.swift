@@ -93,7 +93,7 @@ struct KindTests {
     #expect(store.observation() == before)
   }
 
-  @Test func `all kinds of a set are registered, or none`() throws {
+  @Test func `one refused kind refuses the whole set`() throws {
     var store = Store()
     let bad = Kind(name: "bad", data: [Field(name: "1x")])
     let refusal = store.refusal(
@@ -331,7 +331,7 @@ struct KindTests {
     #expect(store.widget("a")?.data == ["ticks": .int(0), "y": .int(2)])
   }
 
-  @Test func `to unset a field with a default sets the default`() throws {
+  @Test func `a field with a default gets it when the field is unset`() throws {
     var store = try store()
     try store.run(.create(spec(data: ["drift": .double(1), "ticks": .int(5)])))
     try store.update(

@@ -62,7 +62,7 @@ struct PresenceTests {
       store.refusal(of: .setPresence(.ids(["a", "x", "b"]), .hide)) == .widgetNotFound("x"))
   }
 
-  @Test func `a selector may pick none`() throws {
+  @Test func `a selector that picks no widget changes nothing`() throws {
     var store = try Store(widgets: ["a"])
     let none = Selector(kinds: ["missing"])
     let commit = try store.run(.setPresence(.selector(none), .hide))

@@ -306,7 +306,7 @@ struct ReducerTests {
   @Test(arguments: [
     #""a\u0000b""#, #"{"\u0000k": 1}"#, #"[{"a": "\u0000"}]"#, "string(event.payload.raw)",
   ])
-  func `text that messages cannot have is refused`(source: String) throws {
+  func `an event that would set text with a NUL is refused`(source: String) throws {
     var store = Store()
     try store.register([
       Kind(

@@ -48,7 +48,7 @@ struct ScanTests {
     #expect(page.widgets.isEmpty && page.hasMore)
   }
 
-  @Test func `many label conditions make the test of a widget expensive`() throws {
+  @Test func `each label condition adds to the cost of a widget's test`() throws {
     let store = try makeStore(scanCostMax: ScanTests.count + 5)
     let few = Selector(labels: [LabelRequirement(key: "a", operator: .notExists)])
     let many = Selector(

@@ -113,7 +113,7 @@ struct SmartStackTests {
     #expect(Set(seen) == ["a", "b"])
   }
 
-  @Test func `at the last timestamp, no turn follows and the check ends`() throws {
+  @Test func `at the last timestamp the turns of a stack end`() throws {
     var store = try store([
       "widgets": .list([.string("a"), .string("b")]), "rotate": .string("10s"),
     ])
@@ -124,7 +124,7 @@ struct SmartStackTests {
     #expect(store.nextDate == nil)
   }
 
-  @Test func `without a hold, a choice is refused with the reason`() throws {
+  @Test func `a stack without a hold refuses a choice with the reason`() throws {
     var store = try store(["widgets": .list([.string("a"), .string("b")]), "hold": .string("0s")])
     let draft = EventDraft(widgetID: "stack", name: "next")
     guard case .invalid("name", let words)? = store.refusal(of: .sendEvent(draft)) else {

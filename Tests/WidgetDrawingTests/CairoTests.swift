@@ -99,7 +99,7 @@ import WidgetRender
       nodes: [Node(id: "l", type: .label, properties: ["text": .string("Küche 19 °C ☂ 漢字")])]),
     name: "l", family: .small)
 
-  @Test func `the message says what to install`() {
+  @Test func `the error for a missing library names its package`() {
     #expect("\(CairoFailure.librariesMissing)".contains("apt install libcairo2"))
   }
 }

@@ -24,7 +24,7 @@ struct GoldenSVGTests {
   }
 
   @Test(arguments: ["start", "center", "end", "fill"])
-  func `a row stands where it is distributed`(distribution: String) throws {
+  func `a distributed row has the expected places`(distribution: String) throws {
     let labels = ["one", "two", "three"].map {
       Node(
         id: $0, type: .label,

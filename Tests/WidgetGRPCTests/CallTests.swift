@@ -11,7 +11,7 @@
   @Suite struct `A call over gRPC` {
     /// Each method gets an empty message. The outcome must be that of the same call inside the
     /// process.
-    @Test func `of every method is answered as inside the process`() async throws {
+    @Test func `every method has the same answer over gRPC and inside the process`() async throws {
       try await withServer { server in
         let inside = try await server.server.inProcessClient(for: .current)
         let client = try server.connect()
@@ -33,7 +33,7 @@
       }
     }
 
-    @Test func `carries a message there and one back`() async throws {
+    @Test func `a gRPC call carries a request and a response`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let made = try client.create("a", data: ["text": .string("größe ☃")])
@@ -63,7 +63,7 @@
       }
     }
 
-    @Test func `of a method or service that is not there is UNIMPLEMENTED`() async throws {
+    @Test func `a gRPC call of an unknown method or service is UNIMPLEMENTED`() async throws {
       try await withServer { server in
         let client = try server.connect()
         for path in ["widgetd.v1.WidgetService/Nothing", "nobody.v1.Nothing/Get", "GetWidget", ""] {
@@ -73,7 +73,7 @@
       }
     }
 
-    @Test func `fails with a message of any characters, unchanged`() async throws {
+    @Test func `the error of a gRPC call keeps all characters of its message`() async throws {
       try await withServer { server in
         let service = "größe ☃ 100% \"\\\n"
         let ending = try server.connect().refusal(
@@ -88,7 +88,7 @@
     }
 
     /// Clients accept 8 KiB of metadata, and count 32 bytes of overhead for each header.
-    @Test func `fails in headers of less than 8 KiB, however long the words`() async throws {
+    @Test func `the error of a gRPC call fits in 8 KiB of headers`() async throws {
       try await withServer { server in
         let client = try server.connect()
         var counts: [Bool: Int] = [:]
@@ -116,7 +116,7 @@
       }
     }
 
-    @Test func `without a message is refused`() async throws {
+    @Test func `a call over gRPC without a message is refused`() async throws {
       try await withServer { server in
         let client = try server.connect()
         for method in ["GetWidget", "WatchWidgets"] {
@@ -130,7 +130,7 @@
       }
     }
 
-    @Test func `with two messages is refused, and nothing is done`() async throws {
+    @Test func `a gRPC call with two messages is refused without an effect`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let message = try client.codec.encode(
@@ -146,7 +146,7 @@
       }
     }
 
-    @Test func `with a message in several frames is joined`() async throws {
+    @Test func `a call over gRPC with a message in several frames is joined`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let message = try RawHTTP2.prefixed(
@@ -162,7 +162,7 @@
     }
 
     /// Messages may have 4 MiB. The server refuses a larger one without waiting for it.
-    @Test func `with too large a message is refused, and the connection lives`() async throws {
+    @Test func `a gRPC call with too large a message does not end the connection`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let other = try Watcher(client).sync()
@@ -185,7 +185,7 @@
       }
     }
 
-    @Test func `above the limit of metadata is refused, and no other call`() async throws {
+    @Test func `a gRPC call with too much metadata is refused, other calls are not`() async throws {
       try await withServer(limits: .with { $0.metadataBytesMax = 20_000 }) { server in
         let client = try server.connect()
         let watch = try Watcher(client).sync()
@@ -237,7 +237,7 @@
       }
     }
 
-    @Test func `of bytes that are not a message is refused with a reason`() async throws {
+    @Test func `a gRPC call with malformed bytes is refused with a reason`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let ending = try client.ending(
@@ -259,7 +259,8 @@
       CreateWidgetRequest(widget: WidgetSpec(kind: try .make("clock")))
     }
 
-    @Test func `lets a client read and watch, and change nothing`() async throws {
+    @Test func `a gRPC client without owner rights reads, and cannot change widgets`() async throws
+    {
       try await withServer(policy: .client) { server in
         let client = try server.connect()
         #expect(try client.list().widgets.isEmpty)
@@ -274,7 +275,7 @@
       }
     }
 
-    @Test func `lets others ask for health, and nothing else`() async throws {
+    @Test func `other gRPC users can only ask for health`() async throws {
       try await withServer(policy: .nobody) { server in
         let client = try server.connect()
         #expect(try client.health() == .serving)
@@ -288,7 +289,7 @@
 
     /// Two connections of different users: the daemon identifies them by an internal header, which
     /// a client could send too.
-    @Test func `is attributed to its connection, not to the header that it sends`() async throws {
+    @Test func `a gRPC peer's rights come from its connection, not from a header`() async throws {
       try await withServer(policy: AccessPolicy(ownerUIDs: [1], clientGID: 2)) { server in
         for peer in [Peer(uid: 1, gid: 1, pid: 1), Peer(uid: 9, gid: 2, pid: 1)] {
           server.guest.disguiseNext(as: try await server.server.inProcessClient(for: peer))

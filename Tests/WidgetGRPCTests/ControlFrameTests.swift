@@ -54,7 +54,7 @@
       opening + settings + ping(1) + data + reset(1) + ping(2) + ping(3) + data + reset(3)
     private static let others = opening + settings + data + data
 
-    @Test func `are taken out at every split of the bytes`() {
+    @Test func `control frames are found at every split of the bytes`() {
       let pings = [1, 2, 3].map { UInt64($0) * 0x0101_0101_0101_0101 }
       for first in 0...Self.conversation.count {
         for second in [0, 1, 8, 17, 40] {
@@ -71,7 +71,7 @@
       #expect(single.resets == [1, 3])
     }
 
-    @Test func `pass unchanged if the handler does not answer pings`() {
+    @Test func `control frames pass unchanged if the handler does not answer pings`() {
       let result = Self.scan(Self.conversation, pieces: [], takes: false)
       #expect(result.passed == Self.conversation)
       #expect(result.pings.isEmpty)
@@ -88,13 +88,13 @@
       #expect(result.pings.isEmpty && result.resets.isEmpty)
     }
 
-    @Test func `come after earlier bytes`() {
+    @Test func `a control frame takes effect after the bytes before it`() {
       let before = Self.opening + Self.settings + Self.data
       let result = Self.scan(before + Self.reset(1) + Self.data, pieces: [])
       #expect(result.passedBefore == [before.count])
     }
 
-    @Test func `resets are allowed so many in a window, then again in the next`() {
+    @Test func `a peer may reset only so many streams in a window of time`() {
       var allowance = ResetAllowance(maximum: 2)
       let start = NIODeadline.uptimeNanoseconds(1_000)
       let end = start + ResetAllowance.window
@@ -104,12 +104,12 @@
       #expect(results == [true, true, false, true, true, false])
     }
 
-    @Test func `are answered again after a header block`() {
+    @Test func `pings are answered again after a header block`() {
       let bytes = Self.opening + Self.openHeaders + Self.lastHeaders + Self.ping(4)
       #expect(Self.scan(bytes, pieces: []).pings == [0x0404_0404_0404_0404])
     }
 
-    @Test func `are answered with their own payload`() {
+    @Test func `a ping is answered with its payload`() {
       var answer = ByteBuffer()
       ControlFrameScanner.writeAnswer(to: 0x0102_0304_0506_0708, into: &answer)
       #expect(

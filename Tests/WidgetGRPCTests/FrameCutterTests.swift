@@ -41,7 +41,7 @@
       return found
     }
 
-    @Test func `are the whole input in order, however it arrives`() {
+    @Test func `the pieces of an input have all bytes in order at every split`() {
       let conversation =
         Self.opening + Self.settings + Self.call + Self.window + Self.reset + Self.openHead
         + Self.restOfHead + Self.body
@@ -57,7 +57,7 @@
       #expect(Array(bytes.joined()) == conversation)
     }
 
-    @Test func `have only the heads of streams that begin after HTTP/2 refuses them`() {
+    @Test func `only the heads of refused streams are passed on`() {
       func onStream(_ id: UInt8, _ frames: [UInt8]...) -> [UInt8] {
         frames.flatMap { frame in frame.prefix(8) + [id] + frame.dropFirst(9) }
       }
@@ -83,7 +83,7 @@
       }
     }
 
-    @Test func `have no data of refused streams, as many as a peer may have open`() {
+    @Test func `data of refused streams is dropped, for a bounded number of streams`() {
       func data(_ id: UInt8) -> [UInt8] { Self.body.prefix(8) + [id] + Self.body.dropFirst(9) }
       var cutter = FrameCutter(openingBytes: 0, streamsMax: 2)
       var passed: [UInt8] = []
@@ -100,7 +100,7 @@
       #expect(cutter.takeDroppedBytes() == 0)
     }
 
-    @Test func `cause work of a call only if they belong to a stream`() {
+    @Test func `a piece causes work of a call only if it belongs to a stream`() {
       var cutter = FrameCutter(openingBytes: 0)
       for (bytes, isOfStream) in [
         (Self.settings, false), (Self.call, true), (Self.window, false), (Self.body, true),
@@ -112,7 +112,7 @@
       }
     }
 
-    @Test func `have one call each, with its message and what belongs to the connection`() {
+    @Test func `a piece has one call with its message, and frames of the connection`() {
       let calls = Self.pieces(
         Self.opening + Self.settings + Self.window + Self.call + Self.call + Self.window
           + Self.openHead + Self.restOfHead + Self.body)
@@ -124,19 +124,19 @@
     }
 
     @Test(arguments: [head, reset, settings])
-    func `have at most one frame that takes long`(frame: [UInt8]) {
+    func `a piece has at most one frame that takes long`(frame: [UInt8]) {
       let found = Self.pieces(Self.opening + frame + frame + Self.window + frame)
       #expect(found == [Self.opening + frame, frame + Self.window, frame])
     }
 
-    @Test func `have a bounded number of small frames`() {
+    @Test func `a piece has a bounded number of small frames`() {
       let count = FrameCutter.framesMax
       let windows = Array(repeatElement(Self.window, count: 3 * count + 1).joined())
       let found = Self.pieces(Self.opening + windows)
       #expect(found.map(\.count) == [24 + 13 * count, 13 * count, 13 * count, 13])
     }
 
-    @Test func `have a long payload as it arrives, and a head only when it is complete`() {
+    @Test func `a long payload is passed on as it arrives, a head only when complete`() {
       let long: [UInt8] = [0, 0x40, 0, 0, 0, 0, 0, 0, 1] + [UInt8](repeating: 1, count: 1 << 14)
       let found = Self.pieces(Self.opening + long + Self.window, parts: [24 + 5, 1_000])
       #expect(found.map(\.count) == [24, 5 + 1_000, long.count - 1_005 + 13])

@@ -12,7 +12,7 @@
 
   /// These tests use an unmodified client library, not hand-made frames.
   @Suite struct `The client of grpc-swift` {
-    @Test func `calls, and is refused with details`() async throws {
+    @Test func `grpc-swift's client gets answers, and refusals with details`() async throws {
       try await withLibraryClient { client, _ in
         let made = try await client.call(
           "CreateWidget",
@@ -34,7 +34,7 @@
       }
     }
 
-    @Test func `has a hundred calls under way at once`() async throws {
+    @Test func `grpc-swift's client has a hundred calls under way at once`() async throws {
       try await withLibraryClient { client, server in
         try await withThrowingTaskGroup(of: Void.self) { group in
           for n in 0..<100 {
@@ -51,7 +51,7 @@
       }
     }
 
-    @Test func `watches, and cancels by leaving`() async throws {
+    @Test func `grpc-swift's client ends a watch by leaving`() async throws {
       try await withLibraryClient { client, server in
         let maker = InsideClient(try await server.server.inProcessClient(for: .current))
         try await maker.create("a")
@@ -73,7 +73,7 @@
       }
     }
 
-    @Test func `sees its deadline pass`() async throws {
+    @Test func `grpc-swift's client sees its deadline pass`() async throws {
       try await withLibraryClient { client, server in
         let error = await #expect(throws: RPCError.self) {
           try await client.watch(timeout: .milliseconds(100)) { for try await _ in $0 {} }
@@ -83,7 +83,7 @@
       }
     }
 
-    @Test func `ends with SHUTTING_DOWN when the server stops`() async throws {
+    @Test func `grpc-swift's client gets SHUTTING_DOWN when the server stops`() async throws {
       let server = try await startServer()
       let error = await #expect(throws: RPCError.self) {
         try await LibraryClient.with(server) { client in

@@ -33,7 +33,9 @@
       get, "\(RawHTTP2.widgets)/WatchWidgets", "widgetd.v1.ProviderService/Provide",
       reflection,
     ])
-    func `ends in time, without a body too`(path: String) async throws {
+    func `a gRPC call without an end is ended in time, with or without a body`(path: String)
+      async throws
+    {
       try await withServer(limits: .with { $0.requestMilliseconds = 1 }) { server in
         let client = try server.connect()
         #expect(try client.ending(of: client.begin(path)).code == 4)
@@ -42,7 +44,9 @@
       }
     }
 
-    @Test func `counts with its stream and its metadata, until it ends`() async throws {
+    @Test func `a gRPC call without an end counts its stream and metadata until its end`()
+      async throws
+    {
       try await withServer { server in
         let client = try server.connect()
         let plain = try client.begin(Self.get)
@@ -64,8 +68,7 @@
       }
     }
 
-    @Test func `is refused beyond the bytes of its user, and a complete call is not`() async throws
-    {
+    @Test func `only incomplete gRPC calls are refused beyond the user's bytes`() async throws {
       let limits = ServerLimits.with { $0.incompleteBytesPerUIDMax = 100 << 10 }
       try await withServer(limits: limits) { server in
         let client = try server.connect()
@@ -86,7 +89,7 @@
       }
     }
 
-    @Test func `is refused above the bytes of its connection`() async throws {
+    @Test func `gRPC calls without an end are refused above the connection's bytes`() async throws {
       let limits = ServerLimits.with {
         $0.incompleteBytesPerUIDMax = 1 << 30
         $0.requestMilliseconds = 1_000_000
@@ -104,7 +107,7 @@
       }
     }
 
-    @Test func `is no conversation between two messages`() async throws {
+    @Test func `an open gRPC stream between two messages is not cut off in time`() async throws {
       try await withServer(limits: .with { $0.requestMilliseconds = 1 }) { server in
         let client = try server.connect()
         #expect(try client.health() == .serving)
@@ -173,7 +176,7 @@
         client: InProcessClient(peer: .current, service: service), service.context.limits)
     }
 
-    @Test func `wait for a MiB of answers to be read`() async throws {
+    @Test func `calls wait while a MiB of answers is unread`() async throws {
       try await withServer { server in
         try server.onLoop { service in
           let connection = Self.connection(service)
@@ -195,7 +198,7 @@
       }
     }
 
-    @Test func `wait while all connections of their user have too many unread answers`()
+    @Test func `calls wait while the user's connections have too many unread answers`()
       async throws
     {
       struct Two {
@@ -232,7 +235,7 @@
       }
     }
 
-    @Test func `count with their messages while they wait, and are refused beyond the bytes`()
+    @Test func `waiting calls count their messages, and are refused beyond the limit`()
       async throws
     {
       try await withServer { server in

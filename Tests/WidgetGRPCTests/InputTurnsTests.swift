@@ -55,7 +55,9 @@
       func hasPassed(_ bytes: [UInt8]) -> Bool { passed.bytes == bytes }
     }
 
-    @Test func `passes at once if no other connection waits`() async throws {
+    @Test func `the input of a connection passes at once if no other connection waits`()
+      async throws
+    {
       try await withServer { server in
         try server.onLoop { service in
           let connection = try Connection(service)
@@ -68,7 +70,7 @@
       }
     }
 
-    @Test func `takes as many slices as it needs, and reads nothing meanwhile`() async throws {
+    @Test func `a connection reads no more while its input waits for slices`() async throws {
       try await withServer { server in
         try server.onLoop { service in
           let connection = try Connection(service)
@@ -94,8 +96,7 @@
       }
     }
 
-    @Test func `waits behind the calls of others, and theirs behind it for one turn`() async throws
-    {
+    @Test func `a connection's input takes turns with the calls of others`() async throws {
       try await withServer { server in
         try server.onLoop { service in
           let flood = try Connection(service)
@@ -114,7 +115,7 @@
       }
     }
 
-    @Test func `is dropped at the end of its connection`() async throws {
+    @Test func `the input of a connection is dropped at the end of its connection`() async throws {
       try await withServer { server in
         try server.onLoop { service in
           let connection = try Connection(service)
@@ -131,7 +132,7 @@
       }
     }
 
-    @Test func `gives the window of dropped data back`() async throws {
+    @Test func `dropped data gives its window back`() async throws {
       try await withServer { server in
         try server.onLoop { service in
           let connection = try Connection(service)
@@ -151,7 +152,8 @@
       }
     }
 
-    @Test func `passes when the service stops, for HTTP/2 to end the connection`() async throws {
+    @Test func `waiting input passes when the service stops, so that HTTP/2 can end`() async throws
+    {
       try await withServer { server in
         try server.onLoop { service in
           let connection = try Connection(service)

@@ -11,7 +11,7 @@
     }
 
     @Test(arguments: 1...12)
-    func `counts the received bytes of a message, however it is split`(pieceBytes: Int) {
+    func `the scanner counts a message's bytes at every split`(pieceBytes: Int) {
       let bytes = Self.message(3) + Self.message(0) + Self.message(7)
       // A message is complete after 8, 13 and 25 bytes.
       var scanner = MessageScanner(bytesMax: 7)
@@ -25,7 +25,7 @@
       }
     }
 
-    @Test func `finds a message that announces too many bytes`() {
+    @Test func `the scanner finds a message that announces too many bytes`() {
       var scanner = MessageScanner(bytesMax: 7)
       #expect(scanner.scan(ByteBuffer(bytes: Self.message(7))) == nil)
       #expect(scanner.scan(ByteBuffer(bytes: [0, 0, 0, 0])) == nil)
@@ -33,7 +33,7 @@
     }
 
     @Test(arguments: [1, 2, 255] as [UInt8])
-    func `finds a compressed message`(flag: UInt8) {
+    func `the scanner finds a compressed message`(flag: UInt8) {
       var scanner = MessageScanner(bytesMax: 7)
       #expect(scanner.scan(ByteBuffer(bytes: Self.message(1, flag: flag))) == .compressed)
       scanner = MessageScanner(bytesMax: 7)

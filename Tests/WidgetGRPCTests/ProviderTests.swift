@@ -55,7 +55,7 @@
       }
     }
 
-    @Test func `declares, is asked, answers, gets events, and leaves`() async throws {
+    @Test func `a gRPC provider declares, answers requests, and gets events`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let stream = try Self.open(client)
@@ -102,7 +102,7 @@
     enum Departure: CaseIterable { case reset, hangUp, garbage, silence }
 
     @Test(arguments: Departure.allCases)
-    func `is gone, and its widgets are stale`(departure: Departure) async throws {
+    func `the widgets of a lost gRPC provider are stale`(departure: Departure) async throws {
       try await withServer { server in
         let client = try server.connect()
         let stream = try Self.open(client)
@@ -156,7 +156,7 @@
       }
     }
 
-    @Test func `is refused without permission`() async throws {
+    @Test func `a provider over gRPC is refused without permission`() async throws {
       try await withServer(policy: .client) { server in
         let client = try server.connect()
         let stream = try client.begin(Self.path)

@@ -11,7 +11,7 @@
     private static let body = [UInt8](repeating: 0, count: 64 << 10)
 
     /// The window of a connection has less than the bytes of two such calls.
-    @Test func `do not stall their connection`() async throws {
+    @Test func `the bodies of refused calls do not stall their connection`() async throws {
       try await withServer(limits: .with { $0.metadataBytesMax = 1_000 }) { server in
         let client = try server.connect()
         let watch = try Watcher(client).sync()
@@ -31,7 +31,9 @@
       }
     }
 
-    @Test func `may come after many other calls were refused`() async throws {
+    @Test func `the bodies of refused calls may come after many other calls were refused`()
+      async throws
+    {
       try await withServer(limits: .with { $0.metadataBytesMax = 1_000 }) { server in
         let client = try server.connect()
         let watch = try Watcher(client).sync()

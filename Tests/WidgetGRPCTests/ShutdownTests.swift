@@ -9,7 +9,7 @@
   @testable import WidgetServer
 
   @Suite struct `A shutdown` {
-    @Test func `says GOAWAY, ends streams with UNAVAILABLE, and closes`() async throws {
+    @Test func `a shutdown sends GOAWAY and ends streams with UNAVAILABLE`() async throws {
       try await withStoppedServer { server in
         let client = try server.connect()
         let watchers = try (0..<3).map { _ in try Watcher(client).sync() }
@@ -36,7 +36,7 @@
     /// The client reads and acknowledges nothing: neither the daemon's ping after GOAWAY nor its
     /// frames.
     @Test(arguments: [false, true])
-    func `does not wait for a peer that reads nothing and acknowledges nothing`(
+    func `a shutdown does not wait for a peer that neither reads nor acknowledges`(
       isSocketFull: Bool
     ) async throws {
       try await withStoppedServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
@@ -64,7 +64,7 @@
       }
     }
 
-    @Test func `ends connections that have not said anything but the preface`() async throws {
+    @Test func `a shutdown ends connections that have sent only the preface`() async throws {
       try await withStoppedServer { server in
         let silent = try server.connect(.init(acknowledges: false))
         try server.eventually("it is there") { _ in server.guest.channels.count == 1 }
@@ -73,7 +73,7 @@
       }
     }
 
-    @Test func `answers earlier requests`() async throws {
+    @Test func `a shutdown answers earlier requests`() async throws {
       try await withStoppedServer { server in
         let client = try server.connect()
         #expect(try client.health() == .serving)
@@ -87,7 +87,7 @@
       }
     }
 
-    @Test func `refuses later calls`() async throws {
+    @Test func `a shutdown refuses later calls`() async throws {
       try await withStoppedServer { server in
         let client = try server.connect(.init(acknowledges: false))
         let watcher = try Watcher(client).sync()
@@ -112,7 +112,7 @@
   }
 
   @Suite struct `A connection over gRPC` {
-    @Test func `has its pings answered, with and without calls`() async throws {
+    @Test func `a gRPC connection has its pings answered, with and without calls`() async throws {
       try await withServer { server in
         let client = try server.connect()
         try client.ping([1, 2, 3, 4, 5, 6, 7, 8])
@@ -127,7 +127,7 @@
     }
 
     /// Some clients ping for each batch of data.
-    @Test func `has a thousand pings answered`() async throws {
+    @Test func `a connection over gRPC has a thousand pings answered`() async throws {
       try await withServer { server in
         let client = try server.connect()
         for n in 0..<1_000 { try client.ping([UInt8](repeating: UInt8(n % 256), count: 8)) }
@@ -154,7 +154,7 @@
     }
 
     /// gRPC's clients do not do this. A half-closed connection is useless for the server.
-    @Test func `is forgotten when its peer closes its half`() async throws {
+    @Test func `a connection over gRPC is forgotten when its peer closes its half`() async throws {
       try await withServer { server in
         let client = try server.connect()
         try Watcher(client).sync()
@@ -168,7 +168,9 @@
     }
 
     @Test(arguments: 1...RawHTTP2.preface.count + 9)
-    func `may arrive in two pieces, split anywhere`(count: Int) async throws {
+    func `a gRPC connection whose bytes come in two pieces works at every split`(count: Int)
+      async throws
+    {
       try await withServer { server in
         let socket = try RawSocket(path: server.path)
         let opening = RawHTTP2.preface + RawHTTP2.frame(RawHTTP2.Frame.settings)
@@ -220,7 +222,7 @@
   @Suite struct `Both wires on one socket` {
     /// Several connections of each kind change and watch at once; all have the same state at the
     /// end.
-    @Test func `serve at once under load`() async throws {
+    @Test func `ttrpc and gRPC serve on one socket at once under load`() async throws {
       try await withServer { server in
         let tasks = 3
         let rounds = 150

@@ -8,7 +8,7 @@
   @testable import WidgetServer
 
   @Suite struct `A stream over gRPC` {
-    @Test func `is a snapshot, then every change`() async throws {
+    @Test func `a gRPC stream sends a snapshot, then every change`() async throws {
       try await withServer { server in
         let client = try server.connect()
         try client.create("a", data: ["n": .int(0)])
@@ -22,7 +22,7 @@
       }
     }
 
-    @Test func `shows changes over ttrpc, and the reverse`() async throws {
+    @Test func `a gRPC stream shows changes made over ttrpc, and the reverse`() async throws {
       try await withServer { server in
         let ttrpc = WidgetClient(socketPath: server.path)
         let grpc = try server.connect()
@@ -46,7 +46,7 @@
       }
     }
 
-    @Test func `ends with DEADLINE_EXCEEDED when its time is over, and is forgotten`()
+    @Test func `a gRPC stream ends with DEADLINE_EXCEEDED, and is forgotten`()
       async throws
     {
       try await withServer { server in
@@ -98,7 +98,7 @@
       }
     }
 
-    @Test func `goes on however many others its client gives up`() async throws {
+    @Test func `a gRPC stream goes on when its client gives up many others`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let kept = try Watcher(client).sync()
@@ -118,7 +118,7 @@
       }
     }
 
-    @Test func `ends when its client resets more than stream_resets_max allows`() async throws {
+    @Test func `gRPC streams end when a client resets more than stream_resets_max`() async throws {
       try await withServer(limits: .with { $0.streamResetsMax = 5 }) { server in
         let client = try server.connect()
         let other = try Watcher(server.connect()).sync()
@@ -131,7 +131,7 @@
     }
 
     @Test(arguments: [true, false])
-    func `whose connection vanishes is forgotten, and so is the connection`(
+    func `a lost gRPC connection and its streams are forgotten`(
       isRead: Bool
     ) async throws {
       try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
@@ -156,7 +156,8 @@
       }
     }
 
-    @Test func `beyond a user's quota is refused, until another ends`() async throws {
+    @Test func `a gRPC stream beyond the user's quota is refused until another ends`() async throws
+    {
       try await withServer(limits: .with { $0.subscriptionsPerUIDMax = 2 }) { server in
         let client = try server.connect()
         let first = try Watcher(client).sync()
@@ -174,7 +175,7 @@
       }
     }
 
-    @Test func `of a user who may only ask for health is refused beyond a small number`()
+    @Test func `users who may only ask for health have few gRPC streams`()
       async throws
     {
       let limits = ServerLimits.with { $0.subscriptionsUnauthorizedPerUIDMax = 2 }
@@ -193,7 +194,7 @@
       }
     }
 
-    @Test func `counts against the limit of its connection, which is in SETTINGS`() async throws {
+    @Test func `a gRPC stream counts against the stream limit in SETTINGS`() async throws {
       try await withServer(limits: .with { $0.streamsPerConnectionMax = 3 }) { server in
         let client = try server.connect()
         #expect(try client.health() == .serving)
@@ -208,7 +209,7 @@
       }
     }
 
-    @Test func `on a limited number of connections`() async throws {
+    @Test func `gRPC connections above the user's limit are refused`() async throws {
       try await withServer(limits: .with { $0.connectionsPerUIDMax = 1 }) { server in
         let client = try server.connect()
         #expect(try client.health() == .serving)
@@ -222,7 +223,7 @@
       }
     }
 
-    @Test func `of events gets them in order`() async throws {
+    @Test func `a gRPC stream of events has them in order`() async throws {
       try await withServer { server in
         let client = try server.connect()
         try client.create("a")
@@ -249,7 +250,7 @@
   }
 
   @Suite struct `Health over gRPC` {
-    @Test func `is checked, listed and watched`() async throws {
+    @Test func `health over gRPC is checked, listed and watched`() async throws {
       try await withStoppedServer { server in
         let client = try server.connect()
         #expect(try client.health() == .serving)

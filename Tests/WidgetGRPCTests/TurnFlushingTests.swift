@@ -8,7 +8,7 @@
   @testable import WidgetGRPC
 
   @Suite struct `Flushes of a turn` {
-    @Test func `are one flush, at its end`() throws {
+    @Test func `all flushes of a turn are one flush, at its end`() throws {
       let (channel, below) = try makeChannel()
       for n in 0..<10 {
         channel.write(ByteBuffer(integer: UInt8(n)), promise: nil)
@@ -26,7 +26,7 @@
       _ = try channel.finish()
     }
 
-    @Test func `include bytes that were written after the last one`() throws {
+    @Test func `the flush of a turn includes bytes that were written later in the turn`() throws {
       let (channel, below) = try makeChannel()
       channel.flush()
       channel.write(ByteBuffer(integer: UInt8(1)), promise: nil)
@@ -36,7 +36,7 @@
       _ = try channel.finish()
     }
 
-    @Test func `never happen for a write without a flush`() throws {
+    @Test func `a write without a flush is not sent by the turn's flush`() throws {
       let (channel, below) = try makeChannel()
       channel.write(ByteBuffer(integer: UInt8(1)), promise: nil)
       channel.embeddedEventLoop.run()
@@ -46,7 +46,7 @@
     }
 
     /// A flush can cause another flush.
-    @Test func `requested during one belong to the next`() throws {
+    @Test func `a flush that is requested during a flush belongs to the next turn`() throws {
       let (channel, below) = try makeChannel()
       below.onFlush = {
         guard below.flushes == 1 else { return }
@@ -113,7 +113,7 @@
   @Suite struct `A socket that flushes by turns` {
     /// Unread bytes make the channel unwritable, flushed or not. When the peer reads, the channel
     /// is writable again.
-    @Test func `is unwritable while many bytes wait, then writable again`() async throws {
+    @Test func `the socket is unwritable only while many bytes wait`() async throws {
       try await withSocket { channel, peer in
         let chunk = ByteBuffer(repeating: 7, count: 1 << 16)
         // All of this is one turn, so nothing is sent in between.
@@ -140,7 +140,9 @@
       }
     }
 
-    @Test func `sends flushed bytes before it closes, as far as the peer has room`() async throws {
+    @Test func `the socket sends flushed bytes before it closes, if the peer has room`()
+      async throws
+    {
       try await withSocket { channel, peer in
         try await channel.eventLoop.submit {
           for n in 0..<100 { channel.writeAndFlush(ByteBuffer(integer: UInt8(n)), promise: nil) }
@@ -156,7 +158,7 @@
       }
     }
 
-    @Test func `fails unread writes when it closes`() async throws {
+    @Test func `the socket fails its unread writes when it closes`() async throws {
       try await withSocket { channel, peer in
         let chunk = ByteBuffer(repeating: 7, count: 1 << 16)
         let last = try await channel.eventLoop.submit {
@@ -172,7 +174,9 @@
       }
     }
 
-    @Test func `fails flushed writes when the peer is gone, and closes`() async throws {
+    @Test func `the socket fails its flushed writes when the peer is gone, and closes`()
+      async throws
+    {
       try await withSocket { channel, peer in
         peer.close()
         let chunk = ByteBuffer(repeating: 7, count: 1 << 16)
@@ -184,7 +188,7 @@
       }
     }
 
-    @Test func `still sends to a peer that has closed its half`() async throws {
+    @Test func `the socket still sends to a peer that has closed its half`() async throws {
       try await withSocket { channel, peer in
         peer.closeWriting()
         let chunk = ByteBuffer(repeating: 7, count: 1 << 16)

@@ -28,7 +28,7 @@
     }
 
     @Test(arguments: Brake.allCases)
-    func `cost a bounded amount, delay no calls, and then get conflated frames`(
+    func `an unread stream costs a bounded amount and delays no calls`(
       brake: Brake
     ) async throws {
       try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
@@ -80,7 +80,7 @@
       }
     }
 
-    @Test func `of one connection hold cursors, and together a bounded amount of a large state`()
+    @Test func `many unread streams of one connection hold a bounded amount`()
       async throws
     {
       let widgetBytes = 256 << 10
@@ -107,7 +107,7 @@
     }
 
     /// The socket is not read at all, and no window stops the streams.
-    @Test func `are not the only unread output: answers count until the socket has taken them`()
+    @Test func `unread answers count until the socket has taken them`()
       async throws
     {
       let (limit, callsOfEach) = (2 << 20, 6)
@@ -151,7 +151,7 @@
         client, WatchWidgetsRequest(selector: Selector(ids: ids + [.make("none\(number)")])))
     }
 
-    @Test func `are not gathered by grpc-swift, which would do so without bound`() {
+    @Test func `grpc-swift does not buffer unread streams without a bound`() {
       let config = HTTP2ServerTransport.Custom<HandedConnections>.Config.widgetd(
         ServerLimits(), callers: Callers())
       #expect(config.connection.flushCoalescing == nil)

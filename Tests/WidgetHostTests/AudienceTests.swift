@@ -56,7 +56,7 @@ struct AudienceTests {
     #expect(scene.program() != nil)
   }
 
-  @Test func `changes of watchers do not shorten the interval`() throws {
+  @Test func `watchers that come and go do not shorten the interval`() throws {
     var scene = try scene()
     try watch(&scene, true)
     try scene.print(scene.program()?.id, "1")
@@ -138,7 +138,7 @@ struct AudienceTests {
     #expect(scene.program() == nil)
   }
 
-  @Test func `with --stub it is read as often as with programs`() throws {
+  @Test func `a stub of a source is read only while its widget is watched`() throws {
     var scene = try scene("command: [measure], every: 10s, parse: text, stub: '3'", isStub: true)
     scene.pass(.seconds(100))
     #expect(scene["n"] == .int(0))

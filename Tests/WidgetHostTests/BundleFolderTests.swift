@@ -107,7 +107,9 @@ struct BundleFolderTests {
       ("bundel.yaml", "bundle.yaml"), ("Bundle.yaml", "bundle.yaml"), ("bundle.jsn", nil),
       ("package.json", nil), ("strings.yml", nil), ("notes.txt", nil), (".settings.json", nil),
     ] as [(String, String?)])
-  func `a folder with a file like a bundle's has a suspicion`(file: String, meant: String?) throws {
+  func `a folder with a file named like a bundle's file is reported`(file: String, meant: String?)
+    throws
+  {
     let place = try Place(file)
     #expect(look(into: place.bundle) == "nothing")
     #expect(
@@ -117,7 +119,7 @@ struct BundleFolderTests {
         } ?? "nothing"))
   }
 
-  @Test func `a link of a bundle's file to nothing is a suspicion`() throws {
+  @Test func `a broken link of a bundle's file is reported`() throws {
     let place = try Place(nil)
     symlink("/nonexistent/desk.yaml", "\(place.bundle)/bundle.yaml")
     #expect(look(into: place.bundle) == "nothing")
@@ -128,7 +130,7 @@ struct BundleFolderTests {
     #expect(told.contains("correct the link"))
   }
 
-  @Test func `a folder whose name is not UTF-8 is found, and told`() throws {
+  @Test func `a folder whose name is not UTF-8 is reported`() throws {
     let place = try Place()
     let name =
       "\(place.path)/caf".utf8.map { CChar(bitPattern: $0) } + [CChar(bitPattern: 0xE9), 0]
@@ -203,7 +205,7 @@ struct BundleFolderTests {
       of: .init(id: id, path: place.bundle, loaded: loaded), in: place.path, roots: [place.path])
   }
 
-  @Test func `a missing bundle is told from a folder of bundles that cannot be read`() throws {
+  @Test func `an unreadable folder of bundles is not taken for missing bundles`() throws {
     let place = try Place(nil)
     #expect(absence(of: "desk", in: place) == .missing)
     rmdir(place.bundle)

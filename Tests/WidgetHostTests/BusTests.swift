@@ -165,7 +165,7 @@ struct BusTests {
     #expect(scene.busRequest()?.request.isPattern == true)
   }
 
-  @Test func `with stubs nothing is asked on D-Bus`() throws {
+  @Test func `a stub makes no request on D-Bus`() throws {
     var scene = try Scene(
       """
       data: {level: 0}

@@ -137,7 +137,7 @@ struct LifeEventTests {
         #""feed" → "other" → "feed""#
       ), ("{feed.success: [{reload: other}]}", nil),
     ] as [(String, String?)])
-  func `names of life events are checked`(on: String, problem: String?) throws {
+  func `a misspelt name of a life event is refused`(on: String, problem: String?) throws {
     let body = """
       events: {click: {}, save.sucess: {}}
       data: {n: 0}

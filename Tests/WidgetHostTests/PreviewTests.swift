@@ -203,7 +203,7 @@ struct PreviewTests {
     #expect(desk.failure(4)?.code != "PERMISSION_DENIED")
   }
 
-  @Test func `there are limits for all callers and for others than owners`() throws {
+  @Test func `snapshots have limits for all callers, and lower ones for non-owners`() throws {
     var limits = HostLimits()
     (limits.snapshotsMax, limits.snapshotsBurst) = (2, 3)
     var desk = try Desk(

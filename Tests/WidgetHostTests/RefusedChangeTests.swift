@@ -90,7 +90,7 @@ struct RefusedChangeTests {
     #expect(refusals.refused(failure, at: .seconds(300)) != nil)
   }
 
-  @Test func `two alternating reasons are logged once each`() {
+  @Test func `two alternating reasons of refusals are logged once each`() {
     var refusals = ChangeRefusals(HostLimits())
     let reasons = ["STORAGE_FAILED", "QUOTA_EXCEEDED"]
     var lines: [String] = []
@@ -110,7 +110,7 @@ struct RefusedChangeTests {
     }
   }
 
-  @Test func `the log has at most so many reasons`() {
+  @Test func `the log names a bounded number of reasons for refusals`() {
     var refusals = ChangeRefusals(HostLimits())
     let lines = (0..<1_000).compactMap { index in
       var failure = Failure("UNAVAILABLE", "x", isTransient: true)

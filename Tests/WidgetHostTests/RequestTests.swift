@@ -16,7 +16,7 @@ struct RequestTests {
     return scene.webRequest()?.request
   }
 
-  @Test func `values are encoded for their place`() throws {
+  @Test func `values in a URL are percent-encoded`() throws {
     let request = try #require(
       try request(
         #"{url: "http://a.example/api?x=1", path: [items, =data.key], query: {q: =data.key, none: =data.none, many: [a, b]}}"#,
@@ -28,7 +28,7 @@ struct RequestTests {
   }
 
   @Test(arguments: ["", ".", ".."])
-  func `a part of a path cannot lead elsewhere`(part: String) throws {
+  func `a path component that is empty or made of dots is refused`(part: String) throws {
     #expect(
       try request(
         #"{url: "http://a.example/items", path: [=data.key]}"#, data: "{key: \"\(part)\"}")
@@ -74,7 +74,7 @@ struct RequestTests {
   }
 
   @Test(arguments: ["Host", "content-length", "Transfer-Encoding", "a b"])
-  func `headers that say how a message is sent are not a bundle's to set`(name: String) throws {
+  func `a bundle cannot set headers that frame a message`(name: String) throws {
     #expect(
       (try? request(#"{url: "http://a.example/", headers: {"\#(name)": x}}"#)) ?? nil == nil)
   }

@@ -43,7 +43,7 @@ struct SourceTests {
     #expect(scene["n"] == .int(11))
   }
 
-  @Test func `a value source follows the data that it reads`() throws {
+  @Test func `a source with a value follows the data that it reads`() throws {
     var scene = try Scene(
       """
       data: {a: 1, sum: 0}

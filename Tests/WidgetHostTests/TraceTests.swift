@@ -168,7 +168,7 @@ struct TraceTests {
     #expect(HostMachine.mayTrace(EventOrigin(uid: uid, client: "widgetctl"), hostUID: 1000) == may)
   }
 
-  @Test func `a trace has failures`() throws {
+  @Test func `a trace has the failures of sources and actions`() throws {
     var scene = try scene()
     scene.instance.trace(until: .seconds(100))
     try scene.answer(scene.webRequest()?.id, 404)

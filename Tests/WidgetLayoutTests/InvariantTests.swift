@@ -18,7 +18,7 @@ import WidgetModel
   }
 
   @Test(arguments: 2_000..<2_250 as Range<UInt64>)
-  func `nothing leaves its frame where paddings exceed the room`(seed: UInt64) {
+  func `nodes stay in their frames if paddings exceed the room`(seed: UInt64) {
     checkPlaces(seed, RandomTree(seed: seed, tight: 50))
   }
 

@@ -300,7 +300,7 @@ import WidgetModel
     #expect(region.offset(showing: frame(-90, 1)) == 0)
   }
 
-  @Test func `content without room and without scrolling is cut, and the layout says so`() {
+  @Test func `the layout reports content that is cut for lack of room`() {
     let tree = Tree.column(.label("one"), .label("two"), .label("three"))
     #expect(tree.drawn(12, height: 2) == [" one", " two"])
     #expect(tree.layout(12, height: 2).isClipped)

@@ -33,7 +33,7 @@ import WidgetModel
     #expect(placed?.texts.map(\.text) == ["changed"])
   }
 
-  @Test func `nothing that changed measures nothing`() {
+  @Test func `an update without a changed node measures no node`() {
     var table = NodeTable(groups().content)
     var engine = LayoutEngine(metrics: .cells())
     let first = engine.layout(table, width: 60)

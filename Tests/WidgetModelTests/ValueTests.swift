@@ -63,7 +63,7 @@ struct ValueMapTests {
     #expect(map.keys.map { Array($0.utf8) } == expected.map { Array($0.utf8) })
   }
 
-  @Test func `of entries with the same key the last one counts`() {
+  @Test func `the last of several entries with one key counts`() {
     let unsorted: [ValueMap.Entry] = [
       .init(key: "b", value: .int(1)), .init(key: "a", value: .int(2)),
       .init(key: "b", value: .int(3)), .init(key: "a", value: .int(4)),

@@ -7,7 +7,7 @@ struct ConversionTests {
   let codec = WireCodec()
   let identity = WireBytes.field(1, "a") + WireBytes.field(2, "k")
 
-  @Test func `of map entries with the same key the last counts`() throws {
+  @Test func `the last of several map entries with one key counts`() throws {
     func entry(_ value: UInt64) -> [UInt8] {
       WireBytes.field(1, WireBytes.field(1, "k") + WireBytes.field(2, WireBytes.field(3, value)))
     }

@@ -127,7 +127,7 @@ struct HostileInputTests {
     _ = try codec.decode(ReloadRequest.self, from: bytes)
   }
 
-  @Test func `a codec works as before after it ran out of budget`() throws {
+  @Test func `a codec that ran out of budget still decodes the next message`() throws {
     let codec = WireCodec(limits: WireLimits(arenaBytesMax: 4096))
     let bomb = [[UInt8]](repeating: [0x0a, 0], count: 10_000).flatMap { $0 }
     for _ in 0..<3 {
@@ -205,7 +205,7 @@ struct HostileInputTests {
     }
   }
 
-  @Test func `of different members of a oneof the last counts`() throws {
+  @Test func `the last of several members of a oneof counts`() throws {
     let members = [
       WireBytes.field(2, 1), WireBytes.field(3, 5), WireBytes.field(5, "text"),
       WireBytes.field(6, [1, 2, 3]), WireBytes.field(7, WireBytes.field(1, WireBytes.field(3, 4))),

@@ -24,7 +24,7 @@ struct NamesTests {
     }
   }
 
-  @Test func `end the request, which names the field`() throws {
+  @Test func `a list with too many names is refused with its field`() throws {
     for (count, isWrong) in [(Self.max, false), (Self.max + 1, true)] {
       func expect(_ fault: String?, _ path: String, _ location: SourceLocation = #_sourceLocation) {
         #expect(fault == (isWrong ? path : nil), sourceLocation: location)

@@ -312,7 +312,7 @@ struct CellPainterTests {
   }
 
   @Test(arguments: 0..<300)
-  func `random content gives a whole picture without control characters`(seed: Int) {
+  func `random content gives a picture without control characters`(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed))
     var ids = 0
     func part(_ depth: Int) -> Gallery.Part {

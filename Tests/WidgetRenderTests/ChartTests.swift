@@ -22,7 +22,7 @@ struct ChartTests {
     #expect(text(5, 1) { $0.bar(share, in: $0.bounds, style: .plain, track: .plain) } == expected)
   }
 
-  @Test func `a bar of nothing known has dots, and a coloured track has none`() {
+  @Test func `a bar has dots only without a coloured track`() {
     #expect(text(3, 1) { $0.bar(nil, in: $0.bounds, style: .plain, track: .plain) } == "···\n")
     let track = CellStyle(background: .palette(8))
     #expect(text(3, 1) { $0.bar(0.5, in: $0.bounds, style: .plain, track: track) } == "█▌\n")
@@ -56,7 +56,7 @@ struct ChartTests {
   }
 
   @Test(arguments: ["bar", "sparkline", "line"])
-  func `a chart without values shows that it has none`(style: String) {
+  func `an empty chart shows that it has no values`(style: String) {
     #expect(chart([], ["style": .string(style)]).contains("no values"))
     if style != "bar" {
       #expect(chart([.null], ["style": .string(style)]).contains("no values"))

@@ -7,7 +7,7 @@ struct EncoderTests {
   private let exact = ANSIEncoder(depth: .truecolor)
 
   @Test(arguments: 0..<300)
-  func `a difference makes the new grid of the old one`(seed: Int) {
+  func `a difference turns the old screen into the new one`(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed))
     let (width, height) = (
       Int.random(in: 1...24, using: &random), Int.random(in: 1...6, using: &random)
@@ -55,7 +55,7 @@ struct EncoderTests {
     #expect(exact.difference(from: old, to: new) == "\u{1B}[2;9H7\u{1B}[21C!")
   }
 
-  @Test func `a short gap is written again, for it is shorter than a sequence`() {
+  @Test func `a gap shorter than a sequence is written again`() {
     var old = CellGrid(width: 10, height: 1)
     old.put("abcdefghij", column: 0, row: 0)
     var new = old

@@ -9,7 +9,7 @@ import WidgetProto
   @Test(arguments: [
     "GET / HTTP/1.1\r\n\r\n", "POST / HTTP/1.1\r\n\r\n", "\u{16}\u{03}\u{01}", "\u{01}", "\u{7f}",
   ])
-  func `decides, and what nothing here begins with is closed`(bytes: String) async throws {
+  func `a connection with an unknown first byte is closed`(bytes: String) async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.send(Array(bytes.utf8))
@@ -18,7 +18,7 @@ import WidgetProto
     }
   }
 
-  @Test func `must come within a limited time`() async throws {
+  @Test func `a connection without a first byte is closed after a time`() async throws {
     try await withServer(limits: .with { $0.firstByteMilliseconds = 1_000 }) { server in
       let speaker = try server.connect()
       #expect(try speaker.health() == .serving)
@@ -31,7 +31,7 @@ import WidgetProto
     }
   }
 
-  @Test func `counts as a connection before its first byte`() async throws {
+  @Test func `a connection counts against its limit before the first byte`() async throws {
     try await withServer(limits: .with { $0.connectionsMax = 2 }) { server in
       let silent = try server.connect()
       let speaker = try server.connect()
@@ -42,7 +42,7 @@ import WidgetProto
     }
   }
 
-  @Test func `brings a guest its connections, whole, with their peer`() async throws {
+  @Test func `a first byte gives the connection to its guest, with peer and bytes`() async throws {
     let folder = try TestFolder()
     let guest = EchoGuest()
     let server = try await startServer(folder: folder, guests: [guest])
@@ -62,7 +62,9 @@ import WidgetProto
     #expect(guest.calls.get() == ["start", "beginShutdown", "stop"])
   }
 
-  @Test func `decides also on a listener that was inherited, whose file stays`() async throws {
+  @Test func `the first byte decides on an inherited listener too, and its file stays`()
+    async throws
+  {
     let folder = try TestFolder()
     let listener = try listen(at: folder.socketPath)
     let guest = EchoGuest()
@@ -79,7 +81,7 @@ import WidgetProto
     #expect(access(folder.socketPath, F_OK) == 0)
   }
 
-  @Test func `waits in the kernel while the daemon is busy, with many others`() async throws {
+  @Test func `many first bytes wait in the kernel while the daemon is busy`() async throws {
     try await withServer { server in
       let isBusy = Box(false)
       let isFree = Box(false)
@@ -129,7 +131,7 @@ import WidgetProto
     return descriptor
   }
 
-  @Test func `leaves no connection behind when the server stops`() async throws {
+  @Test func `a stopped server leaves no connection without a first byte`() async throws {
     let folder = try TestFolder()
     let server = try await startServer(folder: folder)
     let silent = try server.connect()

@@ -34,7 +34,8 @@ import WidgetProto
 
   private static let one = ServerLimits.with { $0.connectionsPerUIDMax = 1 }
 
-  @Test func `are refused in few passes of the loop`() async throws {
+  @Test func `hundreds of waiting connections are refused in few passes of the loop`() async throws
+  {
     try await withServer(limits: WaitingConnections.one) { server in
       let first = try server.connect()
       #expect(try first.health() == .serving)
@@ -56,7 +57,7 @@ import WidgetProto
     }
   }
 
-  @Test func `delay a connection that is open for a bounded time`() async throws {
+  @Test func `waiting connections delay an open one for a bounded time`() async throws {
     try await withServer(limits: WaitingConnections.one) { server in
       let first = try server.connect()
       #expect(try first.health() == .serving)
@@ -79,7 +80,7 @@ import WidgetProto
     }
   }
 
-  @Test func `are few while connections are refused`() async throws {
+  @Test func `the listen queue is short while connections are refused`() async throws {
     try await withServer(limits: WaitingConnections.one) { server in
       let first = try server.connect()
       #expect(try first.health() == .serving)
@@ -134,7 +135,7 @@ import WidgetProto
     }
   }
 
-  @Test func `are all served if they are not refused`() async throws {
+  @Test func `all waiting connections are served if the limit permits`() async throws {
     try await withServer { server in
       let waiting = try wait(100, at: server)
       for client in waiting { #expect(try client.health() == .serving) }

@@ -30,7 +30,8 @@ import WidgetStorage
       as: SetTimeResponse.self, service: "widgetd.v1.AdminService")
   }
 
-  @Test func `is started, updated and ended, and retries change nothing`() async throws {
+  @Test func `an activity is started, updated and ended, and retries change nothing`() async throws
+  {
     try await withServer(clock: .fake()) { server in
       let client = try server.connect()
       let first = try Self.started(client, requestID: "once")
@@ -58,7 +59,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is refused with the field or the reason, and nothing happens`() async throws {
+  @Test func `a refused activity names the field or the reason, and has no effect`() async throws {
     try await withServer { server in
       let client = try server.connect()
       // 16 bytes for the value, and 6 for the key.
@@ -95,7 +96,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `cannot be started without the rights of an owner`() async throws {
+  @Test func `an activity cannot be started without the rights of an owner`() async throws {
     try await withServer(policy: .client) { server in
       let client = try server.connect()
       `A call`.expect(
@@ -105,7 +106,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `becomes stale, ends and is removed at its times, and watchers see it`() async throws {
+  @Test func `watchers see that an activity is stale, ends and is removed on time`() async throws {
     try await withServer(clock: .fake()) { server in
       let client = try server.connect()
       let watcher = try Watcher(server.connect()).sync()
@@ -126,7 +127,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is updated to the present time when the daemon starts`() async throws {
+  @Test func `an activity is updated to the present time when the daemon starts`() async throws {
     let log = TestLog.State()
     try await withServer(log: log, clock: .fake()) { server in
       let client = try server.connect()
@@ -147,7 +148,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `waits for a store that takes no changes`() async throws {
+  @Test func `an activity waits for a store that takes no changes`() async throws {
     try await withServer(clock: .fake()) { server in
       let client = try server.connect()
       _ = try Self.started(client)

@@ -173,7 +173,7 @@ import WidgetStorage
     try Watcher(server.connect(), WatchWidgetsRequest(selector: selector)).sync()
   }
 
-  @Test func `attached at once, detached when nobody has watched for a while`() async throws {
+  @Test func `a widget is attached at once, and detached after the linger`() async throws {
     try await withProvider { server, _, provider in
       let watcher = try Self.watch(server)
       #expect(

@@ -12,7 +12,7 @@ import WidgetTransport
 extension `A call` {
   // MARK: - Streams and health
 
-  @Test func `of Unsubscribe ends one stream and no other`() async throws {
+  @Test func `Unsubscribe ends one stream and no other`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let first = try Watcher(client).sync()
@@ -35,7 +35,7 @@ extension `A call` {
     }
   }
 
-  @Test func `of Check knows the services`() async throws {
+  @Test func `Check of the health service knows each service`() async throws {
     try await withServer { server in
       let client = try server.connect()
       for service in ["", "widgetd.v1.WidgetService", "widgetd.v1.AdminService"] {
@@ -50,7 +50,7 @@ extension `A call` {
 
   // MARK: - Admin
 
-  @Test func `of GetStats returns counters, gauges and every limit`() async throws {
+  @Test func `GetStats returns counters, gauges and every limit`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 3))) { server in
       let client = try server.connect()
       try client.event("w0")
@@ -73,7 +73,7 @@ extension `A call` {
     }
   }
 
-  @Test func `of SetLogLevel returns the level before`() async throws {
+  @Test func `SetLogLevel returns the former level`() async throws {
     try await withServer { server in
       let client = try server.connect()
       func set(_ level: LogLevel) throws -> LogLevel? {
@@ -92,7 +92,7 @@ extension `A call` {
     }
   }
 
-  @Test func `of Reload answers when the settings are read, and others go on meanwhile`()
+  @Test func `a slow Reload does not delay other calls`()
     async throws
   {
     try await withServer { server in

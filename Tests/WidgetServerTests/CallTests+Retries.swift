@@ -12,7 +12,7 @@ import WidgetTransport
 extension `A call` {
   // MARK: - Retries
 
-  @Test func `with a request id that is repeated gets the first answer and does nothing`()
+  @Test func `a repeated request id gets the first answer, without a second effect`()
     async throws
   {
     try await withServer { server in
@@ -44,7 +44,7 @@ extension `A call` {
   }
 
   @Test(arguments: [3_600, -3_600])
-  func `with a request id that is repeated after a step of the clock does nothing`(
+  func `a repeated request id has no second effect after a step of the clock`(
     step: Int
   ) async throws {
     try await withServer { server in
@@ -78,7 +78,7 @@ extension `A call` {
   }
 
   @Test(arguments: ["SendEvent", "CreateWidget", "ApplyWidgets", "MoveWidget", "DeleteWidget"])
-  func `of any mutation can be retried`(method: String) async throws {
+  func `every mutation can be retried with its request id`(method: String) async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")
@@ -105,7 +105,7 @@ extension `A call` {
 
   // MARK: - Shapes, names, deadlines
 
-  @Test func `of the wrong shape is refused`() async throws {
+  @Test func `a call with the flags of another kind of call is refused`() async throws {
     try await withServer { server in
       let client = try server.connect()
       Self.expect(
@@ -127,7 +127,7 @@ extension `A call` {
     ("widgetd.v1.WidgetService", "Nope"), ("widgetd.v1.Nope", "GetWidget"), ("", ""),
     ("widgetd.v1.AdminService", "GetWidget"), ("grpc.health.v1.Health", "Look"),
   ])
-  func `of an unknown service or method is UNIMPLEMENTED`(service: String, method: String)
+  func `a call of an unknown service or method is UNIMPLEMENTED`(service: String, method: String)
     async throws
   {
     try await withServer { server in
@@ -140,7 +140,7 @@ extension `A call` {
     }
   }
 
-  @Test func `whose deadline is in the past is not carried out`() async throws {
+  @Test func `a call whose deadline is over has no effect`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let status = try client.refusal(
@@ -163,7 +163,7 @@ extension `A call` {
     }
   }
 
-  @Test func `may carry metadata`() async throws {
+  @Test func `a call may carry metadata`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let id = client.takeStreamID()

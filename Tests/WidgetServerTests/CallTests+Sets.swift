@@ -12,7 +12,7 @@ import WidgetTransport
 extension `A call` {
   // MARK: - DeleteWidget, SetPresence, MoveWidget
 
-  @Test func `of DeleteWidget removes, and with allow_missing succeeds for a missing widget`()
+  @Test func `DeleteWidget succeeds for a missing widget only with allow_missing`()
     async throws
   {
     try await withServer { server in
@@ -30,7 +30,7 @@ extension `A call` {
     }
   }
 
-  @Test func `of SetPresence changes many at once, or none`() async throws {
+  @Test func `SetPresence changes all named widgets, or none of them`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 3))) { server in
       let client = try server.connect()
       let hidden = try client.presence(.hide, .ids([.make("w0"), .make("w2")]))
@@ -52,7 +52,7 @@ extension `A call` {
     }
   }
 
-  @Test func `of ApplyWidgets that makes a widget too large names the field with most bytes`()
+  @Test func `ApplyWidgets names the largest field of a widget that is too large`()
     async throws
   {
     try await withServer(limits: .with { $0.store.widgetBytesMax = 2_000 }) { server in
@@ -82,7 +82,7 @@ extension `A call` {
     }
   }
 
-  @Test func `that makes a widget too large names this widget, and says where the bytes are`()
+  @Test func `a call that makes a widget too large names the widget and the field`()
     async throws
   {
     try await withServer(limits: .with { $0.store.widgetBytesMax = 10_000 }) { server in
@@ -114,7 +114,7 @@ extension `A call` {
     }
   }
 
-  @Test func `of SetPresence needs exactly one target and an action`() async throws {
+  @Test func `SetPresence needs exactly one target and an action`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
       let client = try server.connect()
       let id = Proto.bytes(1, Array("w0".utf8))
@@ -129,7 +129,7 @@ extension `A call` {
     }
   }
 
-  @Test func `of MoveWidget changes the order that lists have`() async throws {
+  @Test func `MoveWidget changes the order of ListWidgets`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 4))) { server in
       let client = try server.connect()
       func move(_ id: String, _ destination: MoveDestination) throws {
@@ -162,7 +162,7 @@ extension `A call` {
 
   // MARK: - ApplyWidgets
 
-  @Test func `of ApplyWidgets makes a declared set true in one commit`() async throws {
+  @Test func `ApplyWidgets declares a set in one commit`() async throws {
     try await withServer { server in
       let client = try server.connect()
       func spec(_ id: String, _ label: String) throws -> WidgetSpec {
@@ -187,7 +187,7 @@ extension `A call` {
     }
   }
 
-  @Test func `of ApplyWidgets that cannot be done as a whole does nothing`() async throws {
+  @Test func `a refused ApplyWidgets changes no widget`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a", kind: "clock")

@@ -60,7 +60,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `of CreateWidget makes a widget that GetWidget returns`() async throws {
+  @Test func `GetWidget returns the widget that CreateWidget made`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let spec = WidgetSpec(
@@ -87,7 +87,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `of CreateWidget picks an id if none is given`() async throws {
+  @Test func `CreateWidget without an id picks an id`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let ids = try (0..<3).map { _ in try client.create(nil).id }
@@ -96,7 +96,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `of CreateWidget is refused if the id is taken`() async throws {
+  @Test func `CreateWidget is refused if the id is taken`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")
@@ -121,8 +121,7 @@ import WidgetTransport
   ]
 
   @Test(arguments: badSpecs.indices)
-  func `of CreateWidget with a bad field is refused with the field's name`(index: Int) async throws
-  {
+  func `CreateWidget names the bad field in its refusal`(index: Int) async throws {
     let (name, spec, field) = Self.badSpecs[index]
     try await withServer { server in
       let client = try server.connect()
@@ -132,7 +131,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `of GetWidget is refused if there is none`() async throws {
+  @Test func `GetWidget of a missing widget is refused`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let status = try client.refusal("GetWidget", GetWidgetRequest(id: .make("a")))
@@ -141,7 +140,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `of GetWidget with a mask returns the requested fields`() async throws {
+  @Test func `GetWidget with a mask returns only the requested fields`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a", labels: ["x": "y"], data: ["n": .int(1), "m": .int(2)])
@@ -158,7 +157,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `of GetWidget sees the widget that took a removed one's place`() async throws {
+  @Test func `GetWidget returns the new widget under the id of a removed one`() async throws {
     try await withServer { server in
       let client = try server.connect()
       for n in 0..<20 {
@@ -173,7 +172,7 @@ import WidgetTransport
 
   // MARK: - UpdateWidget
 
-  @Test func `of UpdateWidget sets and unsets, and says whether anything changed`() async throws {
+  @Test func `UpdateWidget sets and unsets, and reports whether the widget changed`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a", labels: ["x": "1"], data: ["n": .int(1), "m": .int(1)])
@@ -204,7 +203,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `with an etag is refused if the widget has changed since`() async throws {
+  @Test func `a call with the etag of an older widget is refused`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let created = try client.call(
@@ -229,7 +228,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `of UpdateWidget with a bad value is refused with the field's name`() async throws {
+  @Test func `UpdateWidget names the field with a bad value in its refusal`() async throws {
     try await withServer(limits: .with { $0.store.widgetBytesMax = 4_096 }) { server in
       let client = try server.connect()
       try client.create("a")
@@ -258,7 +257,7 @@ import WidgetTransport
 
   // MARK: - SendEvent
 
-  @Test func `of SendEvent is refused for a missing widget and for invalid fields`() async throws {
+  @Test func `SendEvent is refused for a missing widget and for invalid fields`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")
@@ -289,7 +288,7 @@ import WidgetTransport
 
   // MARK: - ListWidgets
 
-  @Test func `of ListWidgets returns pages in order, each widget once`() async throws {
+  @Test func `pages of ListWidgets have each widget once, in order`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 250))) { server in
       let client = try server.connect()
       func page(_ size: Int32, _ token: String = "") throws -> ListWidgetsResponse {
@@ -320,7 +319,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `of ListWidgets selects, and keeps pages within their bytes`() async throws {
+  @Test func `ListWidgets selects, and its pages stay within their byte limit`() async throws {
     let image = StoreImage.sample(count: 20) { _ in
       ["pad": .bytes([UInt8](repeating: 1, count: 10_000))]
     }

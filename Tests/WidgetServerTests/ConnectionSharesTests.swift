@@ -12,7 +12,7 @@ import WidgetProto
     $0.connectionsUnauthorizedPerUIDMax = 4
   }
 
-  @Test func `keep connections for owners while other users use up theirs`() {
+  @Test func `owners keep connections while others use up their shares`() {
     var shares = ConnectionShares()
     for uid in [1_001, 1_002] as [UInt32] {
       while shares.admit(uid, .client, limits) == nil {}
@@ -28,7 +28,7 @@ import WidgetProto
     #expect(shares.admit(0, .owner, limits) == nil)
   }
 
-  @Test func `are smaller for a user without permissions`() {
+  @Test func `a user without permissions has fewer connections`() {
     var shares = ConnectionShares()
     for _ in 0..<4 { #expect(shares.admit(1_001, .nothing, limits) == nil) }
     #expect(
@@ -44,7 +44,7 @@ import WidgetProto
     #expect(shares.unauthorizedCount == 6)
   }
 
-  @Test func `are whole again when all connections are closed`() {
+  @Test func `the shares of connections are free again after all have closed`() {
     var shares = ConnectionShares()
     for _ in 0..<4 { _ = shares.admit(1_001, .nothing, limits) }
     for _ in 0..<5 { _ = shares.admit(1_001, .client, limits) }
@@ -55,7 +55,7 @@ import WidgetProto
     for _ in 0..<4 { #expect(shares.admit(1_001, .nothing, limits) == nil) }
   }
 
-  @Test func `are in force for connections, and in the statistics`() async throws {
+  @Test func `the limits on connections are the shares, also in the statistics`() async throws {
     let nobody = AccessPolicy(ownerUIDs: [], clientGID: nil)
     try await withServer(
       limits: .with { $0.connectionsUnauthorizedMax = 2 }, policy: nobody
@@ -72,7 +72,7 @@ import WidgetProto
     }
   }
 
-  @Test func `end after a short time for users who may only ask for health`() async throws {
+  @Test func `connections of users who may only ask for health end soon`() async throws {
     let limits = ServerLimits.with { $0.unauthorizedMilliseconds = 500 }
     let nobody = AccessPolicy(ownerUIDs: [], clientGID: nil)
     try await withServer(limits: limits, policy: nobody) { server in

@@ -8,7 +8,7 @@ import WidgetProto
 
 /// Events: in order, at most once, before their consequences, and with reported losses.
 @Suite struct `Events` {
-  @Test func `come before their consequences, in the same order for everyone`() async throws {
+  @Test func `events come before their effects, in the same order for all readers`() async throws {
     try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
       let client = try server.connect()
       try client.create("a")
@@ -48,7 +48,7 @@ import WidgetProto
     }
   }
 
-  @Test func `have their sender, its process, and their time`() async throws {
+  @Test func `events have their sender, its process, and their time`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let revision = try client.create("a").revision
@@ -71,7 +71,7 @@ import WidgetProto
     }
   }
 
-  @Test func `of widgets that are not selected, or with other names, are not sent`() async throws {
+  @Test func `events of other widgets or with other names are not sent`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a", kind: "button")
@@ -93,7 +93,7 @@ import WidgetProto
     }
   }
 
-  @Test func `are not sent to a watch that did not ask for them`() async throws {
+  @Test func `events are not sent to a watch that did not ask for them`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")
@@ -105,7 +105,7 @@ import WidgetProto
     }
   }
 
-  @Test func `are repeated from a sequence number on`() async throws {
+  @Test func `a watch repeats the events after a sequence number`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")
@@ -144,7 +144,7 @@ import WidgetProto
   }
 
   /// A reader stalls, the ring overflows, and the reader continues.
-  @Test func `lost to a reader that was too slow are reported as a gap, and no others`()
+  @Test func `only the events that a slow reader lost are reported as a gap`()
     async throws
   {
     let limits = ServerLimits.with {
@@ -171,7 +171,7 @@ import WidgetProto
   @Test(arguments: [
     (PresenceAction.hide, "WIDGET_HIDDEN"), (PresenceAction.disable, "WIDGET_DISABLED"),
   ])
-  func `to a widget that takes none are refused, unless they are forced`(
+  func `an event of a disabled widget is refused unless it is forced`(
     action: PresenceAction, reason: String
   ) async throws {
     try await withServer { server in

@@ -48,7 +48,7 @@ import WidgetStorage
     return advances(service)
   }
 
-  @Test func `are updated over several turns, and readers get all of them`() async throws {
+  @Test func `many due widgets change over several turns, and readers get all`() async throws {
     try await withServer { server in
       let (client, watcher) = try Self.prepare(server)
       let before = try server.onLoop(Self.slowDown)
@@ -67,7 +67,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `of a fake clock are all updated before the next call`() async throws {
+  @Test func `all due widgets of a fake clock change before the next call`() async throws {
     try await withServer(clock: .fake()) { server in
       let (client, _) = try Self.prepare(server)
       _ = try server.onLoop(Self.slowDown)
@@ -81,7 +81,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `and whose revisions cannot be reserved are updated later, and none is lost`()
+  @Test func `a due widget without a reserved revision changes later`()
     async throws
   {
     let log = TestLog.State()

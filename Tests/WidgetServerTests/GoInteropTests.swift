@@ -16,7 +16,8 @@ import WidgetProto
     "Install golang-go, golang-github-containerd-ttrpc-dev, gogoprotobuf, protobuf-compiler and "
     + "libprotobuf-dev."
 
-  @Test func `of ttrpc makes calls and understands the answers and errors`() async throws {
+  @Test func `containerd's Go client makes calls and understands answers and errors`() async throws
+  {
     let folder = try TestFolder()
     let program = try await onThread { try Self.build(in: folder.path) }
     try await withServer { server in

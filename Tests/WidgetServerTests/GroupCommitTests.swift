@@ -32,7 +32,7 @@ import WidgetTransport
     _ = try blocker.answer(to: id, as: CreateWidgetResponse.self)
   }
 
-  @Test func `holds all calls of one turn, of all connections`() async throws {
+  @Test func `a group of commits holds the calls of one turn on all connections`() async throws {
     try await withServer { server in
       let clients = try (0..<4).map { _ in try server.connect() }
       for client in clients { #expect(try client.health() == .serving) }
@@ -58,7 +58,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `is durable before anyone sees one of its answers or changes`() async throws {
+  @Test func `nobody sees an answer or a change before its group is durable`() async throws {
     try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
       let watcher = try Watcher(server.connect()).sync()
       let client = try server.connect()
@@ -200,7 +200,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `is not made for calls that change nothing`() async throws {
+  @Test func `calls that change nothing make no group`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
       let client = try server.connect()
       #expect(try client.set("w0", ["n": .int(0)]).changed == false)

@@ -6,7 +6,7 @@ import WidgetProto
 @testable import WidgetServer
 
 @Suite struct `A guest protocol` {
-  @Test func `that nobody opens is never started`() async throws {
+  @Test func `a guest without connections is never started`() async throws {
     let guest = EchoGuest()
     let server = try await startServer(folder: try TestFolder(), guests: [guest])
     try await onThread {
@@ -19,7 +19,7 @@ import WidgetProto
     #expect(guest.calls.get() == [])
   }
 
-  @Test func `starts once for all connections that wait for it`() async throws {
+  @Test func `a guest starts once for all connections that wait for it`() async throws {
     let gate = Gate()
     let guest = EchoGuest { await gate.pass() }
     let server = try await startServer(folder: try TestFolder(), guests: [guest])
@@ -47,7 +47,7 @@ import WidgetProto
     #expect(guest.calls.get() == ["start", "beginShutdown", "stop"])
   }
 
-  @Test func `whose start fails closes the connection, and starts again for the next one`()
+  @Test func `a guest whose start fails starts again for the next connection`()
     async throws
   {
     let mustFail = Box(true)
@@ -72,7 +72,7 @@ import WidgetProto
     #expect(guest.calls.get() == ["start", "start", "beginShutdown", "stop"])
   }
 
-  @Test func `forgets a connection whose peer leaves during the start`() async throws {
+  @Test func `a guest forgets a connection whose peer leaves during its start`() async throws {
     let gate = Gate()
     let guest = EchoGuest { await gate.pass() }
     let server = try await startServer(folder: try TestFolder(), guests: [guest])
@@ -88,7 +88,7 @@ import WidgetProto
     try await server.server.stop()
   }
 
-  @Test func `takes no connection if the server stops during the start`() async throws {
+  @Test func `a guest takes no connection if the server stops during its start`() async throws {
     let gate = Gate()
     let guest = EchoGuest { await gate.pass() }
     let server = try await startServer(folder: try TestFolder(), guests: [guest])

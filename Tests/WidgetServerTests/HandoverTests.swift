@@ -11,7 +11,8 @@ import WidgetStorage
 
 /// A server that follows another one in the same process, like a restart.
 @Suite struct `A connection that is handed over` {
-  @Test func `continues its stream on the same connection, without gaps or repeats`() async throws {
+  @Test func `a handed-over connection continues its stream without gaps or repeats`() async throws
+  {
     try await withRestart { server in
       let client = try server.connect()
       try client.create("a", data: ["n": .int(1)])
@@ -29,7 +30,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `gets the changes that were not sent before`() async throws {
+  @Test func `a handed-over connection gets the changes that were not sent`() async throws {
     try await withRestart(limits: .with { $0.frameIntervalMicroseconds = 60_000_000 }) { server in
       let client = try server.connect()
       let watcher = try Watcher(client).sync()
@@ -44,7 +45,8 @@ import WidgetStorage
     }
   }
 
-  @Test func `keeps the bytes under way in both directions`() async throws {
+  @Test func `a handed-over connection keeps the bytes under way in both directions`() async throws
+  {
     try await withRestart { server in
       let filler = try server.connect()
       let text = Value.string(String(repeating: "x", count: 10_000))
@@ -75,7 +77,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `gets the whole of a snapshot that was under way`() async throws {
+  @Test func `a handed-over connection gets the rest of a started snapshot`() async throws {
     try await withRestart { server in
       let filler = try server.connect()
       let text = Value.string(String(repeating: "x", count: 20_000))
@@ -94,7 +96,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `keeps its subscription ids, and new ones are new`() async throws {
+  @Test func `a handed-over connection keeps its subscription ids, and reuses none`() async throws {
     try await withRestart { server in
       let client = try server.connect()
       let watcher = try Watcher(client).sync()
@@ -107,7 +109,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is told of the end of a store failure if it was stalled at the restart`()
+  @Test func `a stalled handed-over connection learns that the store works again`()
     async throws
   {
     try await withRestart(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
@@ -146,7 +148,7 @@ import WidgetStorage
     ).revision
   }
 
-  @Test func `gets the theme when it changes, and not before`() async throws {
+  @Test func `a handed-over connection gets the theme only when it changes`() async throws {
     try await withRestart { server in
       let client = try server.connect()
       try client.create("a")
@@ -167,7 +169,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `gets a theme that was not sent yet`() async throws {
+  @Test func `a handed-over connection gets a theme that was not sent yet`() async throws {
     try await withRestart(limits: .with { $0.frameIntervalMicroseconds = 60_000_000 }) { server in
       let client = try server.connect()
       let watcher = try Watcher(client, WatchWidgetsRequest(includeTheme: true)).sync()
@@ -182,7 +184,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `keeps its watch of events`() async throws {
+  @Test func `a handed-over connection keeps its watch of events`() async throws {
     try await withRestart { server in
       let client = try server.connect()
       try client.create("a")
@@ -202,7 +204,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `gets the events that would have been sent later`() async throws {
+  @Test func `a handed-over connection gets the events that were not sent`() async throws {
     try await withRestart(limits: .with { $0.frameIntervalMicroseconds = 60_000_000 }) { server in
       let client = try server.connect()
       try client.create("a")
@@ -220,7 +222,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `loses its providers, which come back and are not stale`() async throws {
+  @Test func `widgets stay fresh while their provider reconnects after a handover`() async throws {
     try await withRestart { server in
       let client = try server.connect()
       let provider = try RawProvider(client)
@@ -241,7 +243,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `counts as a watcher if it did before`() async throws {
+  @Test func `a handed-over connection still counts as a watcher`() async throws {
     try await withRestart { server in
       let client = try server.connect()
       _ = try client.call(
@@ -265,7 +267,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `gets the changes between the restart and its return`() async throws {
+  @Test func `a handed-over connection gets the changes made during the restart`() async throws {
     try await withRestart { server in
       let client = try server.connect()
       let provider = try RawProvider(client)
@@ -294,7 +296,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is not read beyond what its user may do now`() async throws {
+  @Test func `a handed-over connection has the present rights of its user`() async throws {
     let log = TestLog.State()
     let folder = try TestFolder()
     let server = try await startServer(log: log, folder: folder)
@@ -318,7 +320,7 @@ import WidgetStorage
     try await next.server.stop()
   }
 
-  @Test func `goes on if the record of its neighbour is damaged`() async throws {
+  @Test func `damage of one connection's record does not close the next connection`() async throws {
     let client = try await handed { handed, folder in
       var parsed = try #require(handed.parsed())
       parsed.head.connectionCount += 1
@@ -345,7 +347,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is closed if the store is another one`() async throws {
+  @Test func `a handed-over connection is closed if the store is another one`() async throws {
     let client = try await handed { handed, folder in
       let next = try await startServer(
         log: TestLog.State(image: StoreImage(epoch: 99)), folder: folder, takingOver: handed)
@@ -354,7 +356,7 @@ import WidgetStorage
     #expect(try client.fill() == false)
   }
 
-  @Test func `is closed if its description is damaged`() async throws {
+  @Test func `a handed-over connection is closed if its description is damaged`() async throws {
     let client = try await handed { handed, folder in
       let damaged = HandedOver(
         description: Array(handed.description.dropLast()), sockets: handed.sockets)
@@ -403,7 +405,7 @@ import WidgetStorage
 }
 
 extension `A description of handed connections` {
-  @Test func `counts connections with too much, and has room for unread output`() throws {
+  @Test func `a handed connection above the limits is counted, the next one is read`() throws {
     let codec = WireCodec()
     let large = String(repeating: "a", count: 100_000)
     let records = [
@@ -421,7 +423,7 @@ extension `A description of handed connections` {
 }
 
 @Suite struct `A guest while connections are handed over` {
-  @Test func `gets NOT_SERVING when the daemon ends, and opens nothing more`() async throws {
+  @Test func `a guest's streams end with NOT_SERVING, and new ones are refused`() async throws {
     try await Turnstile.shared.pass {
       let server = try await startServer(folder: try TestFolder())
       let client = try await server.server.inProcessClient(for: .current)

@@ -9,7 +9,7 @@ import WidgetTransport
 @Suite struct Health {
   private static let service = "grpc.health.v1.Health"
 
-  @Test func `lists every service`() async throws {
+  @Test func `the health service lists every service`() async throws {
     try await withServer(policy: .nobody) { server in
       let response = try server.connect().call(
         "List", HealthListRequest(), as: HealthListResponse.self, service: Self.service)
@@ -28,7 +28,7 @@ import WidgetTransport
     ("", HealthCheckResponse.ServingStatus.serving), ("widgetd.v1.WidgetService", .serving),
     ("nope", .serviceUnknown),
   ])
-  func `is sent to watchers when it changes`(
+  func `watchers of health get each change`(
     service: String, expected: HealthCheckResponse.ServingStatus
   ) async throws {
     try await withServer(policy: .nobody) { server in
@@ -37,7 +37,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `is NOT_SERVING for watchers when the server stops`() async throws {
+  @Test func `watchers of health get NOT_SERVING when the server stops`() async throws {
     let server = try await startServer(folder: TestFolder())
     let stream = try await onThread {
       let stream = try server.connect().watchHealth("")
@@ -49,7 +49,7 @@ import WidgetTransport
     #expect(throws: RPCStatus.shuttingDown) { try stream.value.next() }
   }
 
-  @Test func `of the store is NOT_SERVING while it takes no changes, and readers are told why`()
+  @Test func `health is NOT_SERVING while the store takes no changes`()
     async throws
   {
     try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
@@ -77,7 +77,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `of the store is SERVING again without a change, when there is room`() async throws {
+  @Test func `health is SERVING again as soon as the disk has room`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let stream = try server.connect().watchHealth(HealthCheckRequest.store)
@@ -91,8 +91,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `is NOT_SERVING while the store is removed, and SERVING when it is back`() async throws
-  {
+  @Test func `health is NOT_SERVING while the files of the store are missing`() async throws {
     try await withServer { server in
       let watcher = try server.connect()
       let stream = try watcher.watchHealth("")
@@ -125,7 +124,7 @@ import WidgetTransport
   @Test(arguments: [
     ("subscriptions_unauthorized_per_uid_max", 2, 9), ("subscriptions_unauthorized_max", 9, 2),
   ])
-  func `watches of users who may only ask for health are few`(
+  func `users who may only ask for health have few watches`(
     limit: String, perUser: Int, inAll: Int
   ) async throws {
     let limits = ServerLimits.with {
@@ -155,7 +154,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `watches count as streams of their user until they end`() async throws {
+  @Test func `watches of health count as streams of their user`() async throws {
     try await withServer(limits: .with { $0.subscriptionsPerUIDMax = 1 }) { server in
       let first = try server.connect()
       _ = try first.watchHealth("").next()

@@ -8,7 +8,7 @@ import WidgetStorage
 @testable import WidgetServer
 
 @Suite struct `A call inside the process` {
-  @Test func `is answered like a call over a socket`() async throws {
+  @Test func `a call inside the process is answered like a call over a socket`() async throws {
     try await withInProcessClient { client, _ in
       let created = try await client.create("a", data: ["n": .int(1)])
       #expect(created.id == (try .make("a")))
@@ -18,7 +18,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is refused like a call over a socket`() async throws {
+  @Test func `a call inside the process is refused like a call over a socket`() async throws {
     try await withInProcessClient { client, _ in
       _ = try await client.create("a")
       await #expect(throws: RPCStatus.self) { try await client.create("a") }
@@ -30,7 +30,7 @@ import WidgetStorage
   }
 
   @Test(arguments: ["", "x", "widgetd.v1.WidgetService/Nope", "/", "a/b/c"])
-  func `of an unknown method is UNIMPLEMENTED`(method: String) async throws {
+  func `a call of an unknown method in the process is UNIMPLEMENTED`(method: String) async throws {
     try await withInProcessClient { client, _ in
       let status = await client.status { _ = try await $0.call(method, ByteBuffer()) }
       #expect(status?.code == .unimplemented)
@@ -39,7 +39,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `of the wrong shape is refused`() async throws {
+  @Test func `a call in the process of the wrong kind is refused`() async throws {
     try await withInProcessClient { client, _ in
       let call = await client.status {
         _ = try await $0.call("widgetd.v1.WidgetService/WatchWidgets", ByteBuffer())
@@ -52,7 +52,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `has the permissions of its peer`() async throws {
+  @Test func `a call inside the process has the permissions of its peer`() async throws {
     try await withInProcessClient(policy: .client) { client, _ in
       let status = await client.status { _ in _ = try await client.create("a") }
       #expect(status?.code == .permissionDenied)
@@ -66,7 +66,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `changes nothing if it cannot be stored`() async throws {
+  @Test func `a call inside the process changes nothing if it cannot be stored`() async throws {
     let log = TestLog.State()
     try await withInProcessClient(log: log) { client, _ in
       log.failure = .full(path: "db")
@@ -85,7 +85,7 @@ import WidgetStorage
 }
 
 @Suite struct `A stream inside the process` {
-  @Test func `is a snapshot, then every change`() async throws {
+  @Test func `a stream in the process sends a snapshot, then every change`() async throws {
     try await withInProcessClient { client, _ in
       _ = try await client.create("a", data: ["n": .int(0)])
       let watch = try await client.watch()
@@ -124,7 +124,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `ends when it is released`() async throws {
+  @Test func `a stream inside the process ends when it is released`() async throws {
     try await withInProcessClient { client, server in
       var watch: InProcessWatch? = try await client.watch()
       try await watch?.sync()
@@ -134,7 +134,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `ends when its reader's task is cancelled`() async throws {
+  @Test func `a stream inside the process ends when its reader's task is cancelled`() async throws {
     try await withInProcessClient { client, server in
       let watch = try await client.watch()
       try await watch.sync()
@@ -146,7 +146,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `ends at its deadline`() async throws {
+  @Test func `a stream inside the process ends at its deadline`() async throws {
     try await withInProcessClient { client, _ in
       let late = await client.status {
         _ = try await $0.open(
@@ -160,7 +160,8 @@ import WidgetStorage
     }
   }
 
-  @Test func `ends with SHUTTING_DOWN when the server stops`() async throws {
+  @Test func `a stream in the process ends with SHUTTING_DOWN when the server stops`() async throws
+  {
     let server = try await startServer(folder: TestFolder())
     let client = try await server.server.inProcessClient(for: .current)
     let watch = try await client.watch()

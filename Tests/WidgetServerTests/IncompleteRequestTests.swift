@@ -28,7 +28,7 @@ import WidgetTransport
     try server.eventually { $0.incompleteRequests.bytes(of: geteuid()) == bytes }
   }
 
-  @Test func `is refused beyond the bytes of its user, and others of his are answered`()
+  @Test func `an incomplete request beyond the user's bytes is refused alone`()
     async throws
   {
     let limits = Self.limits { $0.incompleteBytesPerUIDMax = 3 << 19 }
@@ -60,7 +60,9 @@ import WidgetTransport
     (AccessPolicy.nobody, "incomplete_bytes_unauthorized_max"),
     (.client, "incomplete_bytes_max"),
   ])
-  func `is refused above the bytes of all users together`(policy: AccessPolicy, limit: String)
+  func `an incomplete request is refused above the bytes of all users together`(
+    policy: AccessPolicy, limit: String
+  )
     async throws
   {
     let limits = Self.limits {
@@ -76,7 +78,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `ends its connection after a time, and a connection between requests stays`()
+  @Test func `an incomplete request ends its connection, an idle connection stays`()
     async throws
   {
     let limits = Self.limits { $0.requestMilliseconds = 1 }
@@ -93,7 +95,7 @@ import WidgetTransport
   }
 
   /// Very many can be late at once.
-  @Test func `is ended between other work of the loop`() async throws {
+  @Test func `an incomplete request is ended between other work of the loop`() async throws {
     try await withServer(limits: Self.limits { $0.requestMilliseconds = 1 }) { server in
       let ended = try server.onLoop { service in
         // Every read of the clock takes as long as a search.
@@ -125,7 +127,7 @@ import WidgetTransport
     var passes: [UInt64] = []
   }
 
-  @Test func `without a limit in time sets no timer`() async throws {
+  @Test func `a request sets no timer if its time is not limited`() async throws {
     try await withServer { server in
       let searches = try server.onLoop { loop -> [Bool] in
         let all = loop.incompleteRequests
@@ -143,7 +145,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `is not counted after its connection has ended`() async throws {
+  @Test func `an incomplete request is not counted after its connection has ended`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let part = Array(try Self.large(client, id: 1).dropLast())

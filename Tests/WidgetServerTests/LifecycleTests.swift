@@ -10,7 +10,7 @@ import WidgetStorage
 
 /// A start with any existing files, and a stop without losses.
 @Suite struct `The server` {
-  @Test func `starts where a dead one left its socket behind`() async throws {
+  @Test func `the server replaces the socket of a killed server`() async throws {
     let folder = try TestFolder()
     // A bound socket whose owner is gone, as after a crash.
     let fd = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
@@ -29,7 +29,7 @@ import WidgetStorage
     #expect(!FileManager.default.fileExists(atPath: folder.socketPath))
   }
 
-  @Test func `does not start if a file has its socket's path, and keeps the file`()
+  @Test func `the server does not start over a file, and keeps the file`()
     async throws
   {
     let folder = try TestFolder()
@@ -46,7 +46,9 @@ import WidgetStorage
   }
 
   @Test(arguments: [true, false])
-  func `does not write through a link at the path of its lock`(isSymbolic: Bool) async throws {
+  func `the server does not write through a link at the path of its lock`(isSymbolic: Bool)
+    async throws
+  {
     let folder = try TestFolder()
     let precious = URL(fileURLWithPath: folder.socketPath + ".precious")
     try Data("precious".utf8).write(to: precious)
@@ -64,7 +66,7 @@ import WidgetStorage
     #expect(try Data(contentsOf: precious) == Data("precious".utf8))
   }
 
-  @Test func `does not start twice, and names the running process`() async throws {
+  @Test func `a second server is refused, and names the running process`() async throws {
     let folder = try TestFolder()
     try await withServer(folder: folder) { try $0.expectHealthy() }
     let server = try await startServer(folder: folder)
@@ -77,7 +79,7 @@ import WidgetStorage
     try await server.server.stop()
   }
 
-  @Test func `does not start on a path that is too long or empty`() async throws {
+  @Test func `the server does not start on a path that is too long or empty`() async throws {
     for path in ["/tmp/" + String(repeating: "x", count: 99), ""] {
       let error = await #expect(throws: SocketError.self) {
         _ = try await WidgetServer.start(
@@ -88,7 +90,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `serves on the longest possible path`() async throws {
+  @Test func `the server serves on the longest possible path`() async throws {
     let folder = try TestFolder()
     let name = String(
       repeating: "x", count: SocketLock.pathBytesMax - folder.path.utf8.count - 1)
@@ -101,7 +103,7 @@ import WidgetStorage
     try await server.stop()
   }
 
-  @Test func `makes the folder of its socket if it is missing`() async throws {
+  @Test func `the server makes the folder of its socket if it is missing`() async throws {
     let folder = try TestFolder()
     let path = folder.path + "/new/s"
     let server = try await WidgetServer.start(
@@ -113,7 +115,7 @@ import WidgetStorage
   }
 
   @Test(arguments: [0o600, 0o660, 0o666] as [UInt16])
-  func `gives its socket the mode that was asked for`(mode: UInt16) async throws {
+  func `the server gives its socket the mode that was asked for`(mode: UInt16) async throws {
     let folder = try TestFolder()
     var policy = AccessPolicy.own
     policy.clientGID = getegid()
@@ -128,7 +130,7 @@ import WidgetStorage
     try await server.stop()
   }
 
-  @Test func `does not start without its log, and leaves the path free`() async throws {
+  @Test func `a server without its log does not start, and leaves the path free`() async throws {
     let folder = try TestFolder()
     let error = await #expect(throws: StorageError.self) {
       _ = try await WidgetServer.start(
@@ -139,7 +141,7 @@ import WidgetStorage
     try await withServer(folder: folder) { try $0.expectHealthy() }
   }
 
-  @Test func `can be started again as soon as it has stopped`() async throws {
+  @Test func `the server can be started again as soon as it has stopped`() async throws {
     let folder = try TestFolder()
     let first = try await startServer(folder: folder)
     try await first.server.stop()
@@ -173,7 +175,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `stops although a client never reads`() async throws {
+  @Test func `a client that never reads does not delay the stop of the server`() async throws {
     let folder = try TestFolder()
     let image = StoreImage.sample(count: 1_000) { _ in
       ["pad": .bytes([UInt8](repeating: 1, count: 2_000))]
@@ -190,7 +192,7 @@ import WidgetStorage
 
   /// Clients write at full speed while the server stops. All answered changes are in the log, and a
   /// reader's earlier token continues after the restart without a gap.
-  @Test func `loses no answered change when it stops, and a token continues after the restart`()
+  @Test func `a stop loses no answered change, and tokens stay valid`()
     async throws
   {
     let folder = try TestFolder()
@@ -250,7 +252,7 @@ import WidgetStorage
     try await second.server.stop()
   }
 
-  @Test func `serves calls and watches with the store in memory`() async throws {
+  @Test func `the server serves calls and watches with the store in memory`() async throws {
     let folder = try TestFolder()
     let server = try await WidgetServer.start(
       .init(socketPath: folder.socketPath, policy: .own), logger: .init(label: "test"),

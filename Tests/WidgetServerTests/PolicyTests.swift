@@ -17,13 +17,13 @@ import WidgetProto
     (Peer(uid: 1001, gid: 7, pid: 1, groups: [8, 51]), .nothing),
     (Peer(uid: 50, gid: 1000, pid: 1), .nothing),
   ])
-  func `decides by user, group and supplementary groups`(
+  func `the policy decides by user, group and supplementary groups`(
     peer: Peer, level: AccessPolicy.Level
   ) {
     #expect(Self.policy.level(of: peer) == level)
   }
 
-  @Test func `without a client group knows owners only`() {
+  @Test func `without a client group only owners have rights`() {
     let policy = AccessPolicy(ownerUIDs: [0], clientGID: nil)
     #expect(policy.level(of: Peer(uid: 5, gid: 0, pid: 1, groups: [0])) == .nothing)
   }
@@ -45,7 +45,7 @@ import WidgetProto
     ("SetLogLevel", SetLogLevelRequest(level: .debug)),
   ]
 
-  @Test func `lets a client read, watch and send events, and change nothing`() async throws {
+  @Test func `a client reads, watches and sends events, and cannot change widgets`() async throws {
     try await withServer(policy: .client, log: TestLog.State(image: .sample(count: 2))) { server in
       let client = try server.connect()
       #expect(try client.get("w0").revision == 1)
@@ -74,7 +74,7 @@ import WidgetProto
     }
   }
 
-  @Test func `lets everyone else ask for health, and nothing else`() async throws {
+  @Test func `users outside of the client group can only ask for health`() async throws {
     try await withServer(policy: .nobody, log: TestLog.State(image: .sample(count: 2))) { server in
       let client = try server.connect()
       #expect(try client.health() == .serving)
@@ -96,7 +96,7 @@ import WidgetProto
 
   /// Users can only end their own streams. The test has two users without a change of the process's
   /// user.
-  @Test func `keeps users from each other's streams`() async throws {
+  @Test func `the policy keeps users from each other's streams`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
       let watcher = try Watcher(server.connect()).sync()
       let id = watcher.mirror.subscriptionID

@@ -10,7 +10,7 @@ import WidgetTransport
 
 /// Leases of providers, their widgets while they are away, and their return.
 extension Providers {
-  @Test func `show in their kinds whether they are connected`() async throws {
+  @Test func `a kind shows whether its provider is connected`() async throws {
     try await provide { server, client, provider in
       let service = "widgetd.v1.CatalogService"
       _ = try client.call(
@@ -90,7 +90,7 @@ extension Providers {
   enum Departure: CaseIterable { case halfClose, hangUp, silence, unsubscribe, garbage }
 
   @Test(arguments: Departure.allCases)
-  func `their widgets are stale once they are gone, which a watcher sees`(
+  func `a watcher sees that the widgets of a lost provider are stale`(
     departure: Departure
   ) async throws {
     try await provide { server, client, provider in
@@ -138,7 +138,7 @@ extension Providers {
     }
   }
 
-  @Test func `stay connected while they send any frames`() async throws {
+  @Test func `any frame keeps the lease of a provider`() async throws {
     try await provide { server, client, provider in
       try self.pass(14, server)
       try provider.settle()
@@ -146,7 +146,7 @@ extension Providers {
     }
   }
 
-  @Test func `keep their lease if the daemon was too busy to read their frames`() async throws {
+  @Test func `a busy daemon does not count unread frames as silence`() async throws {
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
@@ -228,7 +228,7 @@ extension Providers {
   }
 
   @Test(arguments: [0, 301, -1])
-  func `cannot have any lease`(seconds: Int) async throws {
+  func `a lease out of range is refused`(seconds: Int) async throws {
     try await withServer { server in
       let provider = try RawProvider(server.connect())
       try provider.send(.open(ProvideOpen(provider: "desk", lease: .seconds(seconds))))
@@ -302,7 +302,7 @@ extension Providers {
     }
   }
 
-  @Test func `get the events of their absence, across a restart of the daemon`() async throws {
+  @Test func `a provider gets the events of its absence after a restart`() async throws {
     let log = TestLog.State()
     let folder = try TestFolder()
     try await withServer(log: log, folder: folder) { server in

@@ -12,7 +12,7 @@ import WidgetTransport
 extension Providers {
   // MARK: - Events
 
-  @Test func `get the events of their widgets in order, and no others`() async throws {
+  @Test func `providers get the events of their widgets in order, and no others`() async throws {
     try await provide { _, client, provider in
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
@@ -31,7 +31,7 @@ extension Providers {
     }
   }
 
-  @Test func `get a limited number of events at a time`() async throws {
+  @Test func `a provider gets a limited number of events at a time`() async throws {
     let limits = ServerLimits.with { $0.providerEventsUnacknowledgedMax = 2 }
     try await provide(limits: limits) { _, client, provider in
       try client.create("a", kind: "gauge")
@@ -49,7 +49,7 @@ extension Providers {
     }
   }
 
-  @Test func `get unacknowledged events again`() async throws {
+  @Test func `a provider gets unacknowledged events again`() async throws {
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
@@ -71,7 +71,7 @@ extension Providers {
   }
 
   @Test(arguments: [(77, 1), (78, 3)] as [(UInt64, Int)])
-  func `can name their last acknowledged event, if it is of this epoch`(
+  func `a provider can name its last acknowledged event of this epoch`(
     epoch: UInt64, skipped: Int
   ) async throws {
     try await withServer { server in
@@ -88,7 +88,7 @@ extension Providers {
   }
 
   @Test(arguments: [false, true])
-  func `can acknowledge in their last frame`(hangsUp: Bool) async throws {
+  func `a provider can acknowledge in its last frame`(hangsUp: Bool) async throws {
     try await provide { server, client, first in
       try client.create("a", kind: "gauge")
       _ = try first.dataRequest()
@@ -107,7 +107,7 @@ extension Providers {
     }
   }
 
-  @Test func `learn of events that are lost`() async throws {
+  @Test func `a provider is told of lost events`() async throws {
     let limits = ServerLimits.with {
       $0.store.eventsKeptMax = 2
       $0.providerEventsUnacknowledgedMax = 1
@@ -132,7 +132,7 @@ extension Providers {
     }
   }
 
-  @Test func `can report the failure of an event to the widget's users`() async throws {
+  @Test func `a provider can report the failure of an event to the widget's users`() async throws {
     try await provide { _, client, provider in
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
@@ -157,7 +157,7 @@ extension Providers {
 
   // MARK: - Data requests
 
-  @Test func `are asked about widgets that are new or have other parameters`() async throws {
+  @Test func `a provider is asked about new widgets and changed parameters`() async throws {
     try await provide { _, client, provider in
       try client.create("a", kind: "gauge")
       let created = try provider.dataRequest()
@@ -188,7 +188,7 @@ extension Providers {
     }
   }
 
-  @Test func `can answer that there is no data, and send data later`() async throws {
+  @Test func `a provider can answer without data, and send data later`() async throws {
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
       let error = WidgetError(reason: "NO_SIGNAL", message: "")
@@ -228,7 +228,7 @@ extension Providers {
     #expect(asked == 1)
   }
 
-  @Test func `can answer a request even after further requests`() async throws {
+  @Test func `a provider can answer a request after it got further requests`() async throws {
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
       let request = try provider.dataRequest()
@@ -260,7 +260,7 @@ extension Providers {
     }
   }
 
-  @Test func `get an unanswered request again after a long time, and can answer late`()
+  @Test func `an unanswered request comes again, and a late answer counts`()
     async throws
   {
     try await provide { server, client, provider in
@@ -293,7 +293,7 @@ extension Providers {
     }
   }
 
-  @Test func `learn which widgets are gone`() async throws {
+  @Test func `a provider is told of removed widgets`() async throws {
     try await provide { _, client, provider in
       try client.create("a", kind: "gauge")
       let request = try provider.dataRequest()
@@ -306,7 +306,7 @@ extension Providers {
     }
   }
 
-  @Test func `learn which of their kinds are gone, and get events again once they are back`()
+  @Test func `a provider is told of its removed kinds, and declares them again`()
     async throws
   {
     try await provide { _, client, provider in
@@ -331,7 +331,7 @@ extension Providers {
     }
   }
 
-  @Test func `learn which of their kinds others have declared in their place`() async throws {
+  @Test func `a provider is told which of its kinds others have declared`() async throws {
     try await provide { _, client, provider in
       var other = Self.gauge
       other.summary = "Another one."

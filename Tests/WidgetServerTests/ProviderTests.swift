@@ -51,7 +51,7 @@ import WidgetTransport
 
   // MARK: - Opening
 
-  @Test func `name themselves, and get the position of the store`() async throws {
+  @Test func `providers name themselves, and get the position of the store`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")
@@ -68,7 +68,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `declare kinds, and get a result for each`() async throws {
+  @Test func `providers declare kinds, and get a result for each`() async throws {
     try await withServer { server in
       let client = try server.connect()
       // Widgets of the kind exist already, with and without the required parameters.
@@ -101,7 +101,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `cannot have another's kinds`() async throws {
+  @Test func `a provider cannot declare another provider's kinds`() async throws {
     try await provide { server, _, _ in
       let other = try RawProvider(server.connect())
       try other.open("other")
@@ -114,7 +114,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `have one session at a time`() async throws {
+  @Test func `a provider has one session at a time`() async throws {
     try await provide { server, client, first in
       let second = try RawProvider(server.connect())
       try second.send(.open(ProvideOpen(provider: "desk")))
@@ -127,7 +127,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `take over from an older session of the same user`() async throws {
+  @Test func `a new session replaces an older one of the same user`() async throws {
     try await provide { server, client, first in
       try client.create("a", kind: "gauge")
       _ = try first.dataRequest()
@@ -143,7 +143,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `cannot open more sessions than providers_per_uid_max`() async throws {
+  @Test func `a user cannot open more sessions than providers_per_uid_max`() async throws {
     try await provide(limits: .with { $0.providersPerUIDMax = 1 }) { server, _, first in
       let second = try RawProvider(server.connect())
       try second.send(.open(ProvideOpen(provider: "other")))
@@ -155,14 +155,14 @@ import WidgetTransport
   }
 
   @Test(arguments: [AccessPolicy.client, .nobody])
-  func `without the rights of an owner are refused`(policy: AccessPolicy) async throws {
+  func `a provider without the rights of an owner is refused`(policy: AccessPolicy) async throws {
     try await withServer(policy: policy) { server in
       let status = try RawProvider(server.connect()).stream.end()
       #expect(status?.reason == "PERMISSION_DENIED")
     }
   }
 
-  @Test func `can send all frames at once`() async throws {
+  @Test func `a provider can send all frames at once`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a", kind: "gauge")
@@ -198,7 +198,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `may send their first frame with the request`() async throws {
+  @Test func `a provider may send its first frame with the request`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let open = try client.codec.encode(ProvideRequest.open(ProvideOpen(provider: "desk")))
@@ -214,7 +214,7 @@ import WidgetTransport
 
   // MARK: - Updates
 
-  @Test func `change several widgets in one commit that a watcher sees as one`() async throws {
+  @Test func `an update of several widgets is one commit for watchers`() async throws {
     try await provide { server, client, provider in
       for id in ["a", "b"] {
         try client.create(id, kind: "gauge")
@@ -235,7 +235,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `change nothing if one update is invalid, and get its widget`() async throws {
+  @Test func `one invalid update refuses all, and names its widget`() async throws {
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
       try client.create("k")
@@ -263,7 +263,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `can change a limited number of widgets at once`() async throws {
+  @Test func `a provider can change a limited number of widgets at once`() async throws {
     try await provide(limits: .with { $0.providerUpdatesMax = 1 }) { server, client, provider in
       for id in ["a", "b"] {
         try client.create(id, kind: "gauge")
@@ -276,7 +276,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `get no results for frames without an id`() async throws {
+  @Test func `frames without an id get no results`() async throws {
     try await provide { _, client, provider in
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
@@ -355,7 +355,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `with the wrong flags for a session are refused`() async throws {
+  @Test func `a session with the flags of another call is refused`() async throws {
     try await withServer { server in
       let client = try server.connect()
       for flags: FrameFlags in [[], .remoteClosed] {

@@ -38,7 +38,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `have no gap after more events of others than the daemon keeps`() async throws {
+  @Test func `the events of others cause no gap in a quiet session`() async throws {
     let limits = ServerLimits.with { $0.store.eventsKeptMax = 4 }
     try await provide(limits: limits) { server, client, desk, hall in
       try flash(20, client, hall)
@@ -52,7 +52,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `continue after the events of others that they have skipped`() async throws {
+  @Test func `a quiet session continues after the skipped events of others`() async throws {
     let limits = ServerLimits.with { $0.store.eventsKeptMax = 4 }
     try await provide(limits: limits) { server, client, desk, hall in
       try flash(20, client, hall)
@@ -70,7 +70,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `go on after more removals of others than the daemon remembers`() async throws {
+  @Test func `a quiet session goes on after dropped removals of others`() async throws {
     let limits = ServerLimits.with { $0.store.tombstonesMax = 4 }
     try await provide(limits: limits) { _, client, desk, _ in
       for round in 0..<20 {
@@ -84,7 +84,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `are not served for the widgets of others`() async throws {
+  @Test func `a quiet session costs nothing when widgets of others change`() async throws {
     try await provide(limits: ServerLimits()) { server, client, desk, hall in
       try desk.settle()
       try server.eventually { $0.providers.table.all.allSatisfy(\.isQuiet) }
@@ -102,7 +102,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `do not outlive their providers`() async throws {
+  @Test func `a quiet session does not outlive its provider`() async throws {
     let limits = ServerLimits.with { $0.providerEventsUnacknowledgedMax = 1 }
     try await withServer(limits: limits) { server in
       let client = try server.connect()
@@ -129,7 +129,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `get their new kinds, and events of these`() async throws {
+  @Test func `a quiet session gets the events of a new kind`() async throws {
     try await provide(limits: ServerLimits()) { _, client, desk, hall in
       try desk.settle()
       try client.create("c", kind: "clock")

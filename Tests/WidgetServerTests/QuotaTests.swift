@@ -9,7 +9,7 @@ import WidgetProto
 /// Limits at their edge: the last one that fits is served, and the refusal of the next one names
 /// the limit.
 @Suite struct `A limit` {
-  @Test func `on connections closes the one too many, until another ends`() async throws {
+  @Test func `a connection above the user's limit is closed until another ends`() async throws {
     try await withServer(limits: .with { $0.connectionsPerUIDMax = 2 }) { server in
       let first = try server.connect()
       #expect(try first.health() == .serving)
@@ -29,7 +29,7 @@ import WidgetProto
     }
   }
 
-  @Test func `on all connections closes the one too many`() async throws {
+  @Test func `a connection above the limit for all users is closed`() async throws {
     try await withServer(limits: .with { $0.connectionsMax = 1 }) { server in
       let first = try server.connect()
       #expect(try first.health() == .serving)
@@ -38,7 +38,7 @@ import WidgetProto
     }
   }
 
-  @Test func `on streams of a user`() async throws {
+  @Test func `a stream above the user's limit is refused`() async throws {
     try await withServer(limits: .with { $0.subscriptionsPerUIDMax = 2 }) { server in
       let client = try server.connect()
       let first = try Watcher(client).sync()
@@ -54,7 +54,7 @@ import WidgetProto
     }
   }
 
-  @Test func `on the memory of the selectors of a user's streams`() async throws {
+  @Test func `a stream whose selectors exceed the user's memory is refused`() async throws {
     @Sendable func selector(_ number: Int) -> Selector {
       Selector(expression: "data.text.matches('[a-c]{300}') || data.n == \(number)")
     }
@@ -82,7 +82,7 @@ import WidgetProto
     }
   }
 
-  @Test func `on streams of a connection`() async throws {
+  @Test func `a stream above the connection's limit is refused`() async throws {
     try await withServer(limits: .with { $0.streamsPerConnectionMax = 2 }) { server in
       let client = try server.connect()
       let first = try Watcher(client).sync()
@@ -93,7 +93,7 @@ import WidgetProto
     }
   }
 
-  @Test func `on the terms of a selector and mask`() async throws {
+  @Test func `a selector or mask with too many terms is refused`() async throws {
     try await withServer(limits: .with { $0.selectorTermsMax = 10 }) { server in
       let client = try server.connect()
       func request(_ count: Int) throws -> WatchWidgetsRequest {
@@ -141,7 +141,7 @@ import WidgetProto
     }
   }
 
-  @Test func `on widgets of a user`() async throws {
+  @Test func `a widget above the user's limit is refused`() async throws {
     try await withServer(limits: .with { $0.store.widgetsPerUIDMax = 2 }) { server in
       let client = try server.connect()
       try client.create("a")
@@ -157,7 +157,7 @@ import WidgetProto
     }
   }
 
-  @Test func `may be changed while the server runs`() async throws {
+  @Test func `a limit that is lowered at run time counts at once`() async throws {
     let folder = try TestFolder()
     let server = try await startServer(folder: folder)
     let lowered = ServerLimits.with { $0.store.widgetsMax = 1 }

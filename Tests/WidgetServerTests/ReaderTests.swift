@@ -118,7 +118,7 @@ import WidgetTransport
 
   /// There is a change between any two frames of the snapshot.
   @Test(arguments: Seeds.all)
-  func `of a snapshot of 10,000 widgets under changes ends with exactly the state of the store`(
+  func `a snapshot of 10,000 widgets under changes ends with the store's state`(
     seed: UInt64
   )
     async throws
@@ -148,7 +148,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `of a slow snapshot gets the removals meanwhile in frames of bounded size`()
+  @Test func `removals during a slow snapshot come in frames of bounded size`()
     async throws
   {
     let limits = ServerLimits.with { $0.frameBytesTarget = 1_024 }
@@ -244,7 +244,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `asking for progress while it stalls gets it once it has caught up`() async throws {
+  @Test func `a stalled reader gets the requested progress after it has caught up`() async throws {
     let limits = ServerLimits.with { $0.frameIntervalMicroseconds = 0 }
     try await withServer(limits: limits, log: TestLog.State(image: .sample(count: 1))) { server in
       let watcher = try Watcher(server.connect()).sync()

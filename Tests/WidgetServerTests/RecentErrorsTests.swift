@@ -11,7 +11,7 @@ import WidgetStorage
     Timestamp(seconds: seconds, nanoseconds: 0) ?? .epoch
   }
 
-  @Test func `counts the same error instead of listing it again`() {
+  @Test func `the list of recent errors has the same error once, with a count`() {
     var errors = RecentErrors()
     errors.add(
       .unavailable, "STORAGE_FAILED", area: "storage", uid: 7, "full", at: Self.time(1))
@@ -28,7 +28,7 @@ import WidgetStorage
       ])
   }
 
-  @Test func `keeps the last sixteen`() {
+  @Test func `the list of recent errors keeps the last sixteen errors`() {
     var errors = RecentErrors()
     for n in 0..<20 { errors.add(.internalError, "R\(n)", area: "x", "", at: Self.time(0)) }
     #expect(errors.entries.map(\.reason) == (4..<20).map { "R\($0)" })
@@ -38,7 +38,9 @@ import WidgetStorage
     (String(repeating: "x", count: 5_000), 1_024), (String(repeating: "é", count: 900), 1_024),
     ("short", 5), ("a\0b", 2),
   ])
-  func `keeps only messages that frames can have`(_ message: String, bytesMax: Int) throws {
+  func `the list of recent errors keeps only messages that frames can have`(
+    _ message: String, bytesMax: Int
+  ) throws {
     var errors = RecentErrors()
     errors.add(.internalError, "R", area: "x", message, at: .epoch)
     let kept = try #require(errors.entries.first?.message)
@@ -47,7 +49,7 @@ import WidgetStorage
     #expect(!kept.utf8.contains(0))
   }
 
-  @Test func `has times of the daemon's clock, also if the clock is fake`() async throws {
+  @Test func `the list of recent errors has times of a fake clock`() async throws {
     let log = TestLog.State()
     try await withServer(log: log, clock: .fake()) { server in
       let client = try server.connect()
@@ -64,7 +66,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `has invalid settings, and no mistakes of callers`() async throws {
+  @Test func `the list of recent errors has no mistakes of callers`() async throws {
     try await withServer { server in
       let client = try server.connect()
       _ = try client.refusal("GetWidget", GetWidgetRequest(id: .make("none")))
@@ -78,7 +80,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `has changes that cannot be stored`() async throws {
+  @Test func `the list of recent errors has changes that cannot be stored`() async throws {
     try await withServer { server in
       let client = try server.connect()
       server.log.failure = .full(path: "/disk")
@@ -94,7 +96,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `has reached quotas of calls and streams`() async throws {
+  @Test func `the list of recent errors has reached quotas of calls and streams`() async throws {
     let limits = ServerLimits.with {
       $0.store.widgetsMax = 1
       $0.subscriptionsPerUIDMax = 1
@@ -126,7 +128,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is empty without errors, and the statistics have the memory`() async throws {
+  @Test func `the list of recent errors is empty without errors`() async throws {
     try await withServer { server in
       let stats = try server.connect().stats()
       #expect(stats.recentErrors.isEmpty)

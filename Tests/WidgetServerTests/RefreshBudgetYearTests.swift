@@ -9,7 +9,7 @@ import WidgetModel
 /// writes, in running time. A naive model counts in exact parts of a call. A failure names its seed.
 @Suite struct `A year of refresh budgets` {
   @Test(arguments: 1...8 as ClosedRange<UInt64>)
-  func `equals the naive model`(seed: UInt64) throws {
+  func `the refresh budgets of a year equal the naive model`(seed: UInt64) throws {
     var year = try BudgetYear(seed: seed)
     let violations = year.run()
     #expect(violations.isEmpty, "seed \(seed): \(violations.joined(separator: "\n"))")

@@ -108,7 +108,7 @@ import WidgetStorage
     #expect(images.map(\.kind.rawValue) == ["b"])
   }
 
-  @Test func `survive a restart, and cost no write for each call`() async throws {
+  @Test func `budgets survive a restart without a write for each call`() async throws {
     let log = TestLog.State()
     let kind = Kind(name: try .make("gauge"))
     let used = 100
@@ -137,7 +137,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `do not come back when the clock is set forward`() async throws {
+  @Test func `a clock set forward does not refill budgets`() async throws {
     let kind = Kind(name: try .make("gauge"))
     let clock = ServiceClock.fake()
     try await withServer(clock: clock) { server in
@@ -158,7 +158,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `that are used up count widgets as limited, and refuse a call for these alone`()
+  @Test func `a used-up budget refuses only a call for its widgets alone`()
     async throws
   {
     let gauge = Kind(name: try .make("gauge"), refreshesPerHour: 1)

@@ -6,7 +6,7 @@ import Testing
 
 /// The cost of calls' tasks, which run outside of the daemon's slices.
 @Suite struct `Tasks of calls` {
-  @Test func `that take long count at once, and count less only gradually`() {
+  @Test func `a slow call counts at once, and its cost falls gradually`() {
     var costs = TaskCosts()
     let usual = costs.average
     for _ in 0..<10 { costs.countPart() }
@@ -24,7 +24,7 @@ import Testing
   }
 
   /// Their changes then share frames. Otherwise a thousand readers get a frame for each change.
-  @Test func `leave room for 64 calls in a turn, at any cost`() {
+  @Test func `the measured cost leaves room for 64 calls in a turn`() {
     var costs = TaskCosts()
     costs.countPart()
     costs.count(.seconds(1))
@@ -58,7 +58,7 @@ import Testing
     func abandon() {}
   }
 
-  @Test func `belong to the slices and turns of the calls`() {
+  @Test func `tasks of calls count in the slices and turns of their calls`() {
     var now = NIODeadline.uptimeNanoseconds(1)
     let queue = WorkQueue(turn: Turn(eventLoop: EmbeddedEventLoop(), remembersCalls: false))
     queue.clock = {

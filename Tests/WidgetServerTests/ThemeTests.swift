@@ -27,7 +27,7 @@ import WidgetStorage
       "UpdateTheme", request, as: UpdateThemeResponse.self, service: Self.catalog)
   }
 
-  @Test func `is the standard theme with the set values`() async throws {
+  @Test func `the theme is the standard theme with the set values`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let standard = try get(client)
@@ -48,7 +48,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `refuses a bad value by its token, and an old etag`() async throws {
+  @Test func `the theme refuses a bad value with its token, and an old etag`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let bad = try client.refusal(
@@ -69,7 +69,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is for owners to change, and for clients to read`() async throws {
+  @Test func `only owners can change the theme`() async throws {
     try await withServer(policy: .client) { server in
       let client = try server.connect()
       #expect(try get(client).theme == .standard)
@@ -79,7 +79,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `comes after opened and at each change, before later changes`() async throws {
+  @Test func `the theme comes after opened, and before later changes`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a", data: ["n": .int(1)])
@@ -107,7 +107,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `reaches a resumed or delayed reader once, in its present state`()
+  @Test func `the theme reaches a resumed or delayed reader once, in its present state`()
     async throws
   {
     try await withServer { server in
@@ -138,7 +138,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `of a group that fails is not sent`() async throws {
+  @Test func `a theme is not sent if its group fails`() async throws {
     let log = TestLog.State()
     try await withServer(log: log) { server in
       let client = try server.connect()

@@ -29,7 +29,7 @@ import WidgetProto
     }
   }
 
-  @Test func `stops its user at the limit, until a quarter of it is free`() async throws {
+  @Test func `unsent output stops its user until a quarter of the limit is free`() async throws {
     try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 100 }) { server in
       let accounts = try server.onLoop {
         NIOLoopBoundBox(Accounts($0), eventLoop: $0.context.eventLoop)
@@ -53,7 +53,7 @@ import WidgetProto
     }
   }
 
-  @Test func `of all clients stops only those with more than an equal share, and no owner`()
+  @Test func `unsent output stops only clients above an equal share, never owners`()
     async throws
   {
     try await withServer(
@@ -72,7 +72,7 @@ import WidgetProto
     }
   }
 
-  @Test func `of an ended connection is free, and ends the wait of the others`() async throws {
+  @Test func `the end of a connection frees its unsent output for others`() async throws {
     try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 100 }) { server in
       let accounts = try server.onLoop {
         NIOLoopBoundBox(Accounts($0), eventLoop: $0.context.eventLoop)
@@ -92,7 +92,7 @@ import WidgetProto
 
   /// Many connections ask for large pages and do not read. The daemon holds few answers, and every
   /// connection gets all of them in the end.
-  @Test func `is bounded over all connections of a user, and no answer is lost`() async throws {
+  @Test func `unsent output is bounded for all connections of a user`() async throws {
     let limit = 1 << 20
     let connections = 12
     let callsOfEach = 4
@@ -125,7 +125,7 @@ import WidgetProto
   }
 
   /// A stream of a stopped user makes no frames, and gets everything afterwards.
-  @Test func `stops streams, too`() async throws {
+  @Test func `unsent output at the limit stops streams too`() async throws {
     try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 1_000 }) { server in
       let owner = try server.connect()
       try owner.create("a")

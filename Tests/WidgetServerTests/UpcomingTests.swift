@@ -41,7 +41,7 @@ import WidgetProto
     }
   }
 
-  @Test func `come with their content, in order, and follow a change of the widget`() async throws {
+  @Test func `upcoming entries have content, and follow a change of the widget`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try Self.declare(client)
@@ -65,7 +65,7 @@ import WidgetProto
     }
   }
 
-  @Test func `let the daemon sleep until they run out, if all readers have them`() async throws {
+  @Test func `the daemon sleeps while all readers have the upcoming entries`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try Self.declare(client)
@@ -97,7 +97,7 @@ import WidgetProto
     }
   }
 
-  @Test func `come for each of very many widgets`() async throws {
+  @Test func `each of very many widgets has its upcoming entries`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try Self.declare(client)
@@ -115,7 +115,7 @@ import WidgetProto
     }
   }
 
-  @Test func `do not have what embeds show, so the daemon wakes for it`() async throws {
+  @Test func `the daemon wakes for entries that embeds show`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try Self.declare(client)
@@ -141,7 +141,7 @@ import WidgetProto
     }
   }
 
-  @Test func `do not keep a widget from becoming stale on time`() async throws {
+  @Test func `a widget with upcoming entries still becomes stale on time`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let stale = Timestamp.wallClock().advanced(by: .seconds(3_600))
@@ -153,7 +153,7 @@ import WidgetProto
     }
   }
 
-  @Test(arguments: [-1, 61]) func `in a number that is not allowed are refused`(
+  @Test(arguments: [-1, 61]) func `a number of upcoming entries above the limit is refused`(
     _ count: Int
   ) async throws {
     try await withServer { server in

@@ -10,7 +10,7 @@ import WidgetTransport
 
 /// The frames of a watch for its selection.
 @Suite struct `A watcher` {
-  @Test func `of nothing yet gets an empty snapshot and then what is created`() async throws {
+  @Test func `a watcher of an empty store gets the widgets that are created later`() async throws {
     try await withServer { server in
       let watcher = try Watcher(
         server.connect(), WatchWidgetsRequest(selector: Selector(ids: [.make("later")]))
@@ -28,7 +28,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `sees a widget that enters its selector as added, and one that leaves as removed`()
+  @Test func `widgets that enter or leave a selector are added or removed`()
     async throws
   {
     try await withServer { server in
@@ -52,7 +52,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `with a read mask gets only that, and nothing for changes outside it`() async throws {
+  @Test func `changes outside the read mask send no frame`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a", labels: ["x": "y"], data: ["n": .int(1), "m": .int(1)])
@@ -81,7 +81,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `with a mask of an unknown field is refused, with the field's name`() async throws {
+  @Test func `a mask with an unknown field is refused with the field's name`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let mask = Proto.bytes(2, Proto.bytes(1, Array("nonsense".utf8)))
@@ -96,7 +96,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `gets the hints for animations`() async throws {
+  @Test func `a watcher gets the transition hint of each change`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let watcher = try Watcher(server.connect()).sync()
@@ -123,7 +123,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `with a least interval gets no more frames than fit, and everything in them`()
+  @Test func `a least interval bounds the frames, and loses no change`()
     async throws
   {
     try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
@@ -144,7 +144,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `with a batch delay gets changes that follow each other in one frame`() async throws {
+  @Test func `changes within the batch delay come in one frame`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")
@@ -164,7 +164,7 @@ import WidgetTransport
   }
 
   @Test(arguments: [false, true])
-  func `with a batch delay gets the effects of an event at once`(isPending: Bool) async throws {
+  func `the effects of an event do not wait for the batch delay`(isPending: Bool) async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")
@@ -186,7 +186,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `may name intervals and deadlines that never end`() async throws {
+  @Test func `the longest intervals and deadlines do not overflow`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")
@@ -202,7 +202,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `with an interval that is too short, negative or too long is refused`() async throws {
+  @Test func `an interval that is negative, too short or too long is refused`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let short = try #require(
@@ -221,7 +221,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `of a snapshot larger than a frame gets it in frames of bounded size`() async throws {
+  @Test func `a snapshot larger than a frame comes in frames of bounded size`() async throws {
     let limits = ServerLimits.with { $0.frameBytesTarget = 4_096 }
     try await withServer(limits: limits, log: TestLog.State(image: .sample(count: 500))) { server in
       let client = try server.connect()

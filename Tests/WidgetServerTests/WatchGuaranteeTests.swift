@@ -9,7 +9,7 @@ import WidgetProto
 
 /// The guarantees of a watch, by the names that etcd gave them, one test each.
 @Suite struct `A watch is` {
-  @Test func `ordered - revisions and values only go up`() async throws {
+  @Test func `a watch is ordered - revisions and values only go up`() async throws {
     try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
       let writer = try server.connect()
       try writer.create("a")
@@ -32,7 +32,7 @@ import WidgetProto
     }
   }
 
-  @Test func `resumable - many removals beside an embed do not end it`() async throws {
+  @Test func `a watch is resumable - many removals beside an embed do not end it`() async throws {
     let limits = ServerLimits.with { $0.store.tombstonesMax = 4 }
     try await withServer(limits: limits) { server in
       let writer = try server.connect()
@@ -57,7 +57,7 @@ import WidgetProto
     }
   }
 
-  @Test func `unique - no change is sent twice`() async throws {
+  @Test func `a watch is unique - no change is sent twice`() async throws {
     try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
       let writer = try server.connect()
       for n in 0..<5 { try writer.create("w\(n)") }
@@ -78,7 +78,7 @@ import WidgetProto
   }
 
   /// Every commit gives all fifty widgets the same number; frames are split all the time.
-  @Test func `atomic - no commit is seen in part`() async throws {
+  @Test func `a watch is atomic - no commit is seen in part`() async throws {
     let limits = ServerLimits.with {
       $0.frameBytesTarget = 1_024
       $0.frameIntervalMicroseconds = 0
@@ -112,7 +112,7 @@ import WidgetProto
   /// Readers connect, disconnect at random moments, and continue with their tokens during all types
   /// of changes. In the end, each reader has exactly the result of ListWidgets.
   @Test(arguments: Seeds.all)
-  func `reliable - a mirror equals the server's state after random changes`(seed: UInt64)
+  func `a watch is reliable - a mirror equals the state after random changes`(seed: UInt64)
     async throws
   {
     let limits = ServerLimits.with {
@@ -155,7 +155,7 @@ import WidgetProto
     }
   }
 
-  @Test func `resumable - a token continues exactly after its frame`() async throws {
+  @Test func `a watch is resumable - a token continues exactly after its frame`() async throws {
     try await withServer { server in
       let writer = try server.connect()
       try writer.create("a", data: ["n": .int(0)])
@@ -175,7 +175,7 @@ import WidgetProto
     }
   }
 
-  @Test func `resumable - a token of now begins with what comes next`() async throws {
+  @Test func `a watch is resumable - a token of now begins with the next change`() async throws {
     try await withServer { server in
       let writer = try server.connect()
       try writer.create("a")
@@ -190,7 +190,7 @@ import WidgetProto
     }
   }
 
-  @Test func `not resumable from before the oldest removal that is kept`() async throws {
+  @Test func `a watch is not resumable from before the oldest removal that is kept`() async throws {
     let limits = ServerLimits.with { $0.store.tombstonesMax = 8 }
     try await withServer(limits: limits) { server in
       let writer = try server.connect()
@@ -211,7 +211,7 @@ import WidgetProto
     }
   }
 
-  @Test func `not resumable in another epoch`() async throws {
+  @Test func `a watch is not resumable in another epoch`() async throws {
     let token = try await withServer(log: TestLog.State(image: .sample(count: 1, epoch: 5))) {
       try Watcher($0.connect()).sync().mirror.token
     }
@@ -225,7 +225,7 @@ import WidgetProto
   }
 
   @Test
-  func `not resumable with another selector or mask, and the same in another order is the same`()
+  func `a watch is not resumable with another selector or mask`()
     async throws
   {
     try await withServer { server in
@@ -265,7 +265,7 @@ import WidgetProto
   }
 
   @Test(arguments: [[1], [UInt8](repeating: 0, count: 23), [UInt8](repeating: 255, count: 25)])
-  func `not resumable with bytes that are no token`(token: [UInt8]) async throws {
+  func `a watch is not resumable with bytes that are not a token`(token: [UInt8]) async throws {
     try await withServer { server in
       let status = try #require(
         try server.connect().watch(WatchWidgetsRequest(resumeToken: token)).end())
@@ -274,7 +274,7 @@ import WidgetProto
     }
   }
 
-  @Test func `not resumable from the future`() async throws {
+  @Test func `a watch is not resumable from the future`() async throws {
     try await withServer { server in
       let watcher = try Watcher(server.connect()).sync()
       var token = watcher.mirror.token
@@ -285,7 +285,7 @@ import WidgetProto
     }
   }
 
-  @Test func `bookmarkable - progress comes on request, with a token`() async throws {
+  @Test func `a watch is bookmarkable - progress comes on request, with a token`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")
@@ -307,7 +307,7 @@ import WidgetProto
     }
   }
 
-  @Test func `bookmarkable - progress comes on an interval without other frames`() async throws {
+  @Test func `a watch is bookmarkable - an idle watch gets progress at intervals`() async throws {
     try await withServer(limits: .with { $0.progressIntervalMillisecondsMin = 5 }) { server in
       let watcher = try Watcher(
         server.connect(), WatchWidgetsRequest(progressInterval: .milliseconds(5))
@@ -324,7 +324,7 @@ import WidgetProto
   /// While a writer runs, many readers join. From `synced` on, each must have the state at exactly
   /// its revision. The writer gives widget w(n mod 40) the value n in commit n, so every state
   /// follows from its revision.
-  @Test func `without gap or overlap from the snapshot into the changes`() async throws {
+  @Test func `a watch has no gap or overlap between its snapshot and its changes`() async throws {
     let limits = ServerLimits.with {
       $0.frameBytesTarget = 512
       $0.frameIntervalMicroseconds = 0

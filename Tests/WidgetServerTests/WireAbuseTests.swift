@@ -11,7 +11,7 @@ import WidgetTransport
 
 /// The bytes of hostile or broken peers. After each case, the server serves others as before.
 @Suite struct `A peer that breaks the protocol` {
-  @Test func `gets an error on an even id, and the connection lives`() async throws {
+  @Test func `an even stream id gets an error without ending the connection`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.send(client.request("GetWidget", GetWidgetRequest(id: .make("a")), id: 2))
@@ -23,7 +23,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `gets an error on a reused id, and the connection lives`() async throws {
+  @Test func `a reused stream id gets an error without ending the connection`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let bytes = try client.request(
@@ -38,7 +38,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `loses the stream whose id it uses again`() async throws {
+  @Test func `a request on the id of an open stream ends that stream`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let watcher = try Watcher(client).sync()
@@ -50,7 +50,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `gets RESOURCE_EXHAUSTED for a frame that is too long, and the connection lives`()
+  @Test func `a frame that is too long is refused without ending the connection`()
     async throws
   {
     try await withServer { server in
@@ -65,7 +65,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `is closed after a response frame, and its later requests are not carried out`()
+  @Test func `a response frame from a client ends its connection at once`()
     async throws
   {
     try await withServer { server in
@@ -92,7 +92,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `is ignored with frames of unknown types, and data for streams that are not open`()
+  @Test func `frames of unknown types and data for closed streams are ignored`()
     async throws
   {
     try await withServer { server in
@@ -105,7 +105,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `loses a stream that it sends data on after closing its half`() async throws {
+  @Test func `data after a half-close ends the stream`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let watcher = try Watcher(client).sync()
@@ -130,7 +130,7 @@ import WidgetTransport
   ]
 
   @Test(arguments: badPayloads.indices)
-  func `gets INVALID_ARGUMENT for a request that cannot be read`(index: Int) async throws {
+  func `an unreadable request gets INVALID_ARGUMENT`(index: Int) async throws {
     let (name, bytes, code) = Self.badPayloads[index]
     try await withServer { server in
       let client = try server.connect()
@@ -141,7 +141,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `gets an error for an envelope that cannot be read`() async throws {
+  @Test func `an unreadable envelope gets an error`() async throws {
     try await withServer { server in
       let client = try server.connect()
       var id: UInt32 = 1
@@ -160,7 +160,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `gets RESOURCE_EXHAUSTED for nesting that is too deep`() async throws {
+  @Test func `a request that nests too deep gets RESOURCE_EXHAUSTED`() async throws {
     try await withServer { server in
       var value = Proto.bytes(5, Array("x".utf8))
       for _ in 0..<5_000 { value = Proto.bytes(7, Proto.bytes(1, value)) }
@@ -174,7 +174,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `gets the name of the field for a timeline with a million entries`() async throws {
+  @Test func `a timeline with a million entries is refused by its field`() async throws {
     try await withServer { server in
       var entries: [UInt8] = []
       entries.reserveCapacity(2_000_000)
@@ -189,7 +189,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `gets RESOURCE_EXHAUSTED for a message that unpacks to a hundred times its size`()
+  @Test func `a message that unpacks to a hundred times its size is refused`()
     async throws
   {
     try await withServer { server in
@@ -209,7 +209,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `may send a good request one byte at a time`() async throws {
+  @Test func `a request that comes one byte at a time is answered`() async throws {
     try await withServer { server in
       let client = try server.connect()
       for byte in try client.request(
@@ -222,7 +222,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `may go away in the middle of any frame, thousands of times`() async throws {
+  @Test func `thousands of peers that leave in the middle of a frame do no harm`() async throws {
     try await withServer { server in
       var random = SeededGenerator(seed: 4)
       let survivor = try Watcher(server.connect()).sync()
@@ -246,7 +246,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `leaves no state of its streams`() async throws {
+  @Test func `a peer that leaves its streams open leaves no state behind`() async throws {
     try await withServer { server in
       var clients = try (0..<4).map { _ in try server.connect() }
       for client in clients { try Watcher(client).sync() }
@@ -267,7 +267,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `is freed when it ends, however it ends`() async throws {
+  @Test func `a connection is freed at each way to end`() async throws {
     try await withServer { server in
       var clients = try (0..<4).map { _ in try server.connect() }
       for client in clients { #expect(try client.health() == .serving) }
@@ -290,7 +290,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `may send random bytes`() async throws {
+  @Test func `random bytes of a peer do no harm`() async throws {
     try await withServer { server in
       var random = SeededGenerator(seed: 99)
       for _ in 0..<200 {

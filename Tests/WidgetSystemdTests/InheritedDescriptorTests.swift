@@ -31,7 +31,7 @@ import Testing
       ["LISTEN_PID": "", "LISTEN_FDS": "1"], ["LISTEN_PID": "77", "LISTEN_FDS": ""],
       ["LISTEN_PID": "77", "LISTEN_FDS": "0", "LISTEN_FDNAMES": "a:b"],
     ])
-  func `without variables, or with those of another process, there are no descriptors`(
+  func `variables of another process give no descriptors`(
     values: [String: String]
   ) throws {
     let variables = FakeVariables(values)

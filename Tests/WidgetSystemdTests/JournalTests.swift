@@ -58,7 +58,7 @@ import Testing
       (String(repeating: "A", count: 65), false), ("", false), ("_PID", false), ("9A", false),
       ("a", false), ("A-B", false), ("A=B", false), ("A\nB", false), ("Ä", false), ("A\0", false),
     ])
-  func `names that the journal takes`(text: String, isValid: Bool) {
+  func `a name that the journal would refuse is refused`(text: String, isValid: Bool) {
     #expect((JournalEntry.Name(text) != nil) == isValid)
   }
 

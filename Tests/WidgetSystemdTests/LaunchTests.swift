@@ -9,7 +9,9 @@ import Testing
     "--socket /tmp/s --state-directory /tmp/d --store memory --durability power --log-level debug",
     "--config /tmp/c --store sqlite", "--store nonsense",
   ])
-  func `of a service is read as the argument parser reads it`(line: String) throws {
+  func `the short parser reads a service's command line like the argument parser`(line: String)
+    throws
+  {
     let words = line.split(separator: " ").map(String.init)
     let launch = try #require(Launch(words))
     #expect(try launch == Widgetd.parse(words).launch)
@@ -20,7 +22,7 @@ import Testing
     "--socket --store", "--socket=/tmp/s", "--store memory --store sqlite", "--config a --config b",
     "completion bash", "--soket /tmp/s", "--store memory more",
   ])
-  func `of any other kind is left to the argument parser`(line: String) {
+  func `an unusual command line is left to the argument parser`(line: String) {
     #expect(Launch(line.split(separator: " ").map(String.init)) == nil)
   }
 }

@@ -93,7 +93,7 @@ import Testing
     #expect(receiver.receive() == nil)
   }
 
-  @Test func `no message at all is refused`() throws {
+  @Test func `an empty notification is refused`() throws {
     let (notifier, _) = try pair()
     #expect(throws: SystemdError.self) { try notifier.notify() }
   }

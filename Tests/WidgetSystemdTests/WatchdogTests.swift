@@ -34,7 +34,7 @@ import Testing
       ["WATCHDOG_USEC": "1000", "WATCHDOG_PID": "78"],
       ["WATCHDOG_USEC": "nonsense", "WATCHDOG_PID": "78"],
     ])
-  func `without variables, or with those of another process, there is no watchdog`(
+  func `variables of another process set no watchdog`(
     values: [String: String]
   ) throws {
     #expect(try watchdog(values) == nil)

@@ -179,7 +179,7 @@ struct InputParserTests {
       ])
   }
 
-  @Test func `an endless sequence keeps nothing and ends`() {
+  @Test func `an endless sequence uses no memory and ends`() {
     var parser = InputParser()
     _ = parser.feed("\u{1B}[".utf8)
     _ = parser.feed(repeatElement(UInt8(ascii: "1"), count: 1 << 20))
@@ -187,7 +187,7 @@ struct InputParserTests {
   }
 
   @Test(arguments: 0..<300)
-  func `no input traps, and splitting it changes nothing`(seed: Int) {
+  func `no terminal input traps, and each split of it gives the same events`(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed))
     let pieces = Self.cases.map { Array($0.bytes.utf8) }
     var bytes: [UInt8] = []

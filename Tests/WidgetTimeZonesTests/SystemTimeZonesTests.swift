@@ -5,7 +5,7 @@ import WidgetExpression
 @testable import WidgetTimeZones
 
 @Suite struct `The system's time zones` {
-  @Test func `are found by name`() throws {
+  @Test func `the system's time zones are found by name`() throws {
     let zones = SystemTimeZones()
     let tokyo = try #require(zones.rules("Asia/Tokyo"))
     let expression = try CompiledExpression(
@@ -19,7 +19,7 @@ import WidgetExpression
     "", "Nowhere/None", "..", "../passwd", "/etc/passwd", "Asia/../../etc/passwd", "Asia", "Asia/",
     "tzdata.zi", "zone.tab", "Europe/Berlin\0", String(repeating: "A", count: 100_000),
   ])
-  func `are nil for a text that names no time zone`(name: String) {
+  func `a text that names no time zone gives no zone`(name: String) {
     #expect(SystemTimeZones().rules(name) == nil)
   }
 

@@ -140,7 +140,7 @@ import WidgetTransport
     #expect(reader.drain() == FrameReaderTests.frames.map { .frame($0) })
   }
 
-  @Test func `no bytes give no frame`() {
+  @Test func `a read without bytes gives no frame`() {
     var reader = FrameReader()
     reader.append(ByteBuffer())
     #expect(reader.next() == nil)

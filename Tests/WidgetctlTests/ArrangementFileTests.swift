@@ -99,7 +99,7 @@ import Testing
     #expect(folder.file("f.yaml").write("mine") == .written)
   }
 
-  @Test func `of many concurrent writers one writes, and the others get an error`() async {
+  @Test func `one of many concurrent writers writes, the others get an error`() async {
     for _ in 0..<8 {
       let folder = Folder()
       let file = folder.file("f.yaml")

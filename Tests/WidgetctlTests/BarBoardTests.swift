@@ -79,7 +79,7 @@ import WidgetProto
     #expect(board.next(dates) == nil)
   }
 
-  @Test func `the text for a daemon that hangs differs from that for a missing one`() throws {
+  @Test func `a daemon that hangs and a missing daemon have different texts`() throws {
     let hangs = ClientError.unresponsive(socketPath: "/s", answerMax: .seconds(5))
     var board = try synced(board(.waybar), [LiveSamples.widget("a", says: "x")])
     try board.take(.disconnected(hangs), at: .epoch)

@@ -32,7 +32,7 @@ struct BoundedCommandTests {
         == .timedOut)
   }
 
-  @Test func `stores only a bounded part of the output`() {
+  @Test func `a bounded command keeps only a part of a long output`() {
     guard
       case .ended(0?, let output) = BoundedCommand.run(
         ["head", "-c", "1000000", "/dev/zero"], within: .seconds(60))
@@ -43,7 +43,7 @@ struct BoundedCommandTests {
     #expect(output.utf8.count == BoundedCommand.outputBytesMax)
   }
 
-  @Test func `reports a missing program`() {
+  @Test func `a bounded command reports a missing program`() {
     #expect(BoundedCommand.run(["widgetd-no-such"], within: .seconds(60)) == .notFound)
     #expect(BoundedCommand.run([], within: .seconds(60)) == .notFound)
   }

@@ -256,7 +256,7 @@ import WidgetTerminal
   }
 
   @Test(arguments: 0..<200)
-  func `the file that w writes gives the same arrangement, for random arrangements`(seed: UInt64)
+  func `random arrangements are read back from the files that w writes`(seed: UInt64)
     throws
   {
     var random = SeededGenerator(seed: seed)

@@ -306,7 +306,7 @@ import WidgetTerminal
     #expect(count == LiveCanvas.fadesMax)
   }
 
-  @Test func `without motion, and on a slow link, a change is shown at once`() throws {
+  @Test func `a change is shown at once on a slow link and with motion off`() throws {
     for isSlow in [true, false] {
       var board = try moving()
       if isSlow { board.isLinkSlow = true } else { board = try self.board() }

@@ -38,7 +38,7 @@ import WidgetTerminal
     #expect(try now == String(contentsOf: file, encoding: .utf8))
   }
 
-  @Test func `the documentation shows it`() throws {
+  @Test func `the documentation shows the recorded dashboard`() throws {
     var board = try Self.board(80, 24, CellLook(appearance: .dark))
     let now = PlainTextEncoder.text(board.picture().grid)
     let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

@@ -127,7 +127,7 @@ import WidgetTerminal
     }
   }
 
-  @Test func `without a protocol half blocks are drawn, and without pictures the text`() throws {
+  @Test func `a terminal without a protocol for pictures gets half blocks or text`() throws {
     var blocks = try board(.blocks)
     #expect(blocks.sprites.isEmpty)
     #expect(LiveSamples.lines(&blocks).contains { $0.contains("█") })

@@ -332,7 +332,7 @@ import WidgetTerminal
       "\u{1F1E9}\u{1F1EA}"
     ),
   ])
-  func `count as one for the cursor and for the backspace key`(
+  func `several code points of one character are one step for the cursor`(
     codePoints: String, inserted: String, deleted: String
   ) {
     var draft = typed(codePoints)

@@ -43,7 +43,7 @@ struct TimelineTextTests {
     #expect(text == "no entries\n\(test.words)\n")
   }
 
-  @Test func `a cell without text has the reason`() {
+  @Test func `a cell without text shows the reason`() {
     func words(_ nodes: Node...) -> String {
       let root = Node(id: "top", type: .stack, childIDs: nodes.map(\.id))
       return TimelineText.words(Content(rootID: "top", nodes: [root] + nodes), at: Self.time)

@@ -30,7 +30,7 @@ struct TimelineYearTests {
   }
 
   @Test(arguments: plans)
-  func `of widgets is what the naive model says`(plan: Plan) throws {
+  func `a year of timelines equals the naive model`(plan: Plan) throws {
     let (seed, widgets) = (plan.seed, plan.widgets)
     var year = try TimelineYear(seed: seed, widgets: widgets)
     let violations = try year.run()

@@ -109,7 +109,7 @@ struct HostMachineTests {
     #expect(ids == ["widgetd-host", "bundle/a"])
   }
 
-  @Test mutating func `a host that stops ends although the daemon answers nothing`() throws {
+  @Test mutating func `a host stops although the daemon does not answer`() throws {
     _ = try serve()
     outputs = machine.stop(at: time)
     now = try #require(machine.nextDeadline)
