@@ -35,7 +35,7 @@ def calls(check, scratch, client):
         and made.labels == {"panel": "top"},
         made,
     )
-    check.equal("and read again, with its etag", client.get_widget("cpu"), made)
+    check.equal("a created widget is read again, with its etag", client.get_widget("cpu"), made)
     error = raised(widgetd.WidgetExists, lambda: client.create_widget("gauge", "cpu"))
     check.that(
         "an existing id is WidgetExists", isinstance(error, widgetd.WidgetExists), error
@@ -63,7 +63,7 @@ def calls(check, scratch, client):
         changed,
     )
     check.equal(
-        "with the same request_id the change is made once",
+        "a repeated request_id makes the change once",
         client.update_widget("cpu", {"percent": 13}, etag=made.etag, request_id="r"),
         changed,
     )
@@ -71,7 +71,7 @@ def calls(check, scratch, client):
         widgetd.EtagMismatch, lambda: client.update_widget("cpu", {"x": 1}, etag=made.etag)
     )
     check.that(
-        "with an old etag it is EtagMismatch", isinstance(error, widgetd.EtagMismatch), error
+        "an old etag is EtagMismatch", isinstance(error, widgetd.EtagMismatch), error
     )
     check.equal(
         "hiding returns the changes", client.set_presence("hide", ids=["cpu"]).changed_ids, ("cpu",)
@@ -88,7 +88,7 @@ def calls(check, scratch, client):
     check.equal("widgets are moved and listed in order",
                 [w.id for w in client.widgets()], ["b", "cpu", "a"])
     check.equal(
-        "they are listed by label",
+        "widgets are listed by label",
         [w.id for w in client.widgets(widgetd.Selector(labels={"panel": "top"}))],
         ["cpu"],
     )
@@ -138,20 +138,20 @@ def kinds(check, client):
     check.equal("a dry run checks a kind", tried.results, (created,))
     error = raised(widgetd.KindNotFound, lambda: client.get_kind("dial"))
     check.that(
-        "and registers nothing: KindNotFound, with its name",
+        "a dry run registers no kind: KindNotFound, with its name",
         isinstance(error, widgetd.KindNotFound) and error.metadata == {"kind": "dial"},
         error,
     )
     made = client.apply_kinds([kind], provider="python", request_id="kinds")
     check.equal("the kind is registered", made.results, (created,))
     check.equal(
-        "with the same request_id once",
+        "a repeated request_id registers the kind once",
         client.apply_kinds([kind], provider="python", request_id="kinds"),
         made,
     )
     held = client.get_kind("dial")
     check.that(
-        "it is read as it was declared",
+        "the kind is read as it was declared",
         held.data == (widgetd.Field("level", "double", 0.0), widgetd.Field("note", "string"))
         and held.message_pb().events == kind.message_pb().events
         and held.message_pb().reducers == kind.message_pb().reducers
@@ -163,13 +163,13 @@ def kinds(check, client):
         held,
     )
     check.equal(
-        "and applied again it is unchanged",
+        "a kind that is applied again is unchanged",
         client.apply_kinds([held], provider="python").results,
         (widgetd.KindResult("dial", widgetd.ApplyAction.UNCHANGED),),
     )
     data = client.get_widget("old").data
     check.that(
-        "its widgets were changed to fit",
+        "the widgets of a changed kind were changed to fit",
         data == {"level": 3.0} and isinstance(data["level"], float),
         data,
     )
@@ -209,7 +209,7 @@ def kinds(check, client):
         "a page of kinds", ([each.name for each in page.kinds], page.next_page_token),
         (["activity", "dial"], "dial"),
     )
-    check.equal("and all of them, in order", [each.name for each in client.kinds()], names)
+    check.equal("all kinds are listed, in order", [each.name for each in client.kinds()], names)
 
     async def asynchronous():
         async with widgetd.AsyncClient(client.path) as other:
@@ -229,7 +229,8 @@ def kinds(check, client):
                client.delete_kind("dial", allow_missing=True) > 0)
     error = raised(widgetd.KindNotFound, lambda: client.delete_kind("dial"))
     check.that("otherwise it is KindNotFound", isinstance(error, widgetd.KindNotFound), error)
-    check.equal("its widgets stay, with the data that did not fit", client.get_widget("old").data,
+    check.equal("the widgets of a removed kind stay, with the data that did not fit",
+                client.get_widget("old").data,
                 {"level": 6.0, "junk": 1})
     client.delete_widget("old")
 

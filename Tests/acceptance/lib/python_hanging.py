@@ -87,7 +87,7 @@ def hanging(check, scratch, client):
                        isinstance(lost.error, widgetd.Unresponsive), lost)
         asked = next(each for each in provider if isinstance(each, widgetd.DataRequest))
         provider.answer(asked, {"turn": 3})
-        check.equal("and provides again when the daemon goes on",
+        check.equal("a provider provides again when the daemon goes on",
                     client.get_widget("hanging").data, {"turn": 3})
     client.delete_widget("hanging")
     client.delete_kind("lever")

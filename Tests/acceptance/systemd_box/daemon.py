@@ -14,21 +14,22 @@ def confinement(check, machine, _):
         check.that("confinement: there is a process to look at", False)
         return
     user = int(machine.status("Uid").split()[0])
-    check.that("confinement: it runs as a dedicated user", 61184 <= user <= RUNTIME_MAX, user)
-    check.equal("confinement: it has no capabilities", {machine.status(name) for name in (
+    check.that("confinement: the daemon runs as a dedicated user",
+               61184 <= user <= RUNTIME_MAX, user)
+    check.equal("confinement: the daemon has no capabilities", {machine.status(name) for name in (
         "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}, {"0" * 16})
-    check.equal("confinement: it can get no new privileges, and system calls are filtered",
+    check.equal("confinement: the daemon gets no new privileges, and its system calls are filtered",
                 (machine.status("NoNewPrivs"), machine.status("Seccomp")), ("1", "2"))
     state = machine.path("/var/lib/private/widgetd")
     held = os.stat(state)
-    check.equal("confinement: it owns its state", (held.st_uid, oct(held.st_mode & 0o777)),
+    check.equal("confinement: the daemon owns its state", (held.st_uid, oct(held.st_mode & 0o777)),
                 (user, "0o700"))
-    check.that("confinement: it sees its state", os.path.exists(
+    check.that("confinement: the daemon sees its state", os.path.exists(
         machine.of_daemon("root/var/lib/widgetd/widgetd.db")))
     hidden = [name for name in ("home", "root", "boot", "var/log", "var/lib/dpkg", "srv", "mnt")
               if os.path.isdir(machine.of_daemon(f"root/{name}"))
               and os.listdir(machine.of_daemon(f"root/{name}"))]
-    check.equal("confinement: it does not see homes, logs and other folders", hidden, [])
+    check.equal("confinement: the daemon does not see homes, logs and other folders", hidden, [])
     written = []
     for name in ("etc", "usr", "run/widgetd", "var/lib", ""):
         try:
@@ -38,21 +39,21 @@ def confinement(check, machine, _):
             written.append("/" + name)
         except OSError:
             pass
-    check.equal("confinement: it can write nowhere else", written, [])
+    check.equal("confinement: the daemon can write nowhere else", written, [])
     with open(machine.of_daemon("net/dev"), encoding="ascii") as file:
         devices = [line.split(":")[0].strip() for line in file if ":" in line]
-    check.equal("confinement: it has no network", devices, ["lo"])
+    check.equal("confinement: the daemon has no network", devices, ["lo"])
     pid = str(machine.main_pid())
     programs = os.listdir(machine.of_daemon("root/usr/bin"))
-    check.equal("confinement: it sees no programs but itself and what reloads it",
+    check.equal("confinement: the daemon sees only its own program and the one that reloads it",
                 sorted(programs), ["widgetctl", "widgetd"])
     run = machine.run("nsenter", "-t", pid, "-m", "--", "/usr/bin/widgetctl", "--version")
-    check.equal("confinement: and can run these", run.returncode, 0)
+    check.equal("confinement: the daemon can run the programs that it sees", run.returncode, 0)
     with open(machine.of_daemon("mountinfo"), encoding="utf-8") as file:
         mounts = [line.split()[4:6] for line in file]
     both = [path for path, options in mounts
             if {"rw", "noexec"} - set(options.split(",")) == {"noexec"}]
-    check.equal("confinement: it cannot run files that it can write", both, [])
+    check.equal("confinement: the daemon cannot run files that it can write", both, [])
 
 
 def access(check, machine, _):
@@ -63,10 +64,10 @@ def access(check, machine, _):
     told = machine.ctl("get", "clock", "--field", "data.text", user="reader")
     check.equal("access: a member of widgetd-clients reads them",
                 (told.returncode, told.stdout.strip()), (0, "12:00"))
-    check.equal("access: and sends events",
+    check.equal("access: a member of widgetd-clients sends events",
                 machine.ctl("send", "clock", "click", user="reader").returncode, 0)
     told = machine.ctl("set", "clock", "text=13:00", user="reader")
-    check.equal("access: but changes nothing", told.returncode, 6)
+    check.equal("access: a member of widgetd-clients changes nothing", told.returncode, 6)
     told = machine.ctl("ls", user="stranger")
     check.that("access: a user outside the group is refused with a message",
                told.returncode != 0 and "ermission denied" in told.stderr
@@ -82,10 +83,10 @@ def journal(check, machine, _):
 
     serving = eventually(serves)
     entries = entries_of()
-    if not check.that("journal: it says that it serves", serving, entries[-3:]):
+    if not check.that("journal: the daemon says that it serves", serving, entries[-3:]):
         return
     entry = serving[-1]
-    check.equal("journal: with its name and priority",
+    check.equal("journal: the messages have the daemon's name and priority",
                 (entry.get("SYSLOG_IDENTIFIER"), entry.get("PRIORITY")), ("widgetd", "5"))
     stores = [name for name, value in entry.items() if name.endswith("STORE") and value == "sqlite"]
     check.equal("journal: details are separate fields", len(stores), 1)
@@ -108,7 +109,7 @@ def journal(check, machine, _):
     machine.ctl("log-level", "info")
     ghosts = eventually(lambda: [
         entry for entry in found("NOT_FOUND") if entry.get("WIDGET_ID") == "journal-ghost"])
-    check.that("journal: and messages about a call at debug, with widget, method, user and source",
+    check.that("journal: messages about a call at debug have widget, method, user and source",
                len(ghosts) == 1 and ghosts[0]["METHOD"].endswith("/GetWidget")
                and ghosts[0]["PEER_UID"] == "0" and ghosts[0]["CODE_FILE"].endswith(".swift"),
                ghosts)
@@ -186,15 +187,15 @@ def reloading(check, machine, _):
     check.equal("reload: systemctl reload succeeds", (told.returncode, told.stderr), (0, ""))
     with machine.connect() as connection:
         found = connection.call("GetStats")["limits"]["widgets_max"]
-    check.equal("reload: when it returns, the new settings are in force", found, 4321)
+    check.equal("reload: the new settings are in force when systemctl returns", found, 4321)
     machine.configure(LIMITS_WIDGETS_MAX="many")
     told = machine.systemctl("reload", "widgetd.service")
-    check.that("reload: it fails with invalid settings", told.returncode != 0)
+    check.that("reload: systemctl reload fails with invalid settings", told.returncode != 0)
     check.equal("reload: the daemon keeps running, in the same process",
                 (machine.state(), machine.main_pid()), ("active", pid))
     with machine.connect() as connection:
         found = connection.call("GetStats")["limits"]["widgets_max"]
-    check.equal("reload: with its former settings", found, 4321)
+    check.equal("reload: the daemon keeps its former settings", found, 4321)
     def entries():
         return machine.journal("-u", "widgetd.service", "-n", "50")
 
@@ -218,12 +219,12 @@ def restarting(check, machine, _):
         writer.goes_on()
     writer.stop()
     check.equal("restart: systemctl restart succeeds", (told.returncode, told.stderr), (0, ""))
-    check.that("restart: it is another process", machine.running(pid))
+    check.that("restart: the daemon is another process", machine.running(pid))
     check.equal("restart: no client is refused meanwhile", writer.refused[:3], [])
     check.that("restart: a watch reaches the last change", follower.reaches(writer.revision),
                (follower.failure, follower.mirror.revision, writer.revision))
     wrong = follower.verdict()
-    check.that("restart: and has every change once", wrong is None, wrong)
+    check.that("restart: a watch has every change once", wrong is None, wrong)
     check.equal("restart: over its first connection", follower.connections, connections)
     check.equal("restart: calls go on over their connection", writer.lost, 0)
 
@@ -320,7 +321,7 @@ def killing(check, machine, _):
 
 def watchdog(check, machine, _):
     usec = machine.shows("widgetd.service", "WatchdogUSec")
-    check.that("watchdog: it is on", usec not in ("0", "infinity", ""), usec)
+    check.that("watchdog: the unit has a watchdog", usec not in ("0", "infinity", ""), usec)
     machine.drop_in("[Service]\nWatchdogSec=4s\n")
     machine.systemctl("restart", "widgetd.service")
     pid = machine.main_pid()
@@ -354,7 +355,8 @@ def storm(check, machine, _):
     machine.systemctl("reset-failed")
     machine.configure(STORE="paper")
     told = machine.systemctl("restart", "widgetd.service")
-    check.that("storm: with settings that cannot be used it does not start", told.returncode != 0)
+    check.that("storm: the daemon does not start with settings that cannot be used",
+               told.returncode != 0)
     def entries():
         return machine.journal("_SYSTEMD_UNIT=widgetd.service", "-n", "20")
 
@@ -385,4 +387,4 @@ def storm(check, machine, _):
     machine.no_drop_in()
     machine.systemctl("reset-failed", "widgetd.socket", "widgetd.service")
     machine.systemctl("start", "widgetd.socket")
-    check.equal("storm: and starts again on request", machine.ctl("health").returncode, 0)
+    check.equal("storm: the daemon starts again on request", machine.ctl("health").returncode, 0)

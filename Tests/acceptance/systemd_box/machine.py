@@ -255,8 +255,9 @@ def check_log(check, machine, name, expected):
                 if words in entry["MESSAGE"]}
 
     eventually(lambda: found().keys() == expected.keys())
-    check.equal(f"{name}: its messages are in the journal with their priority", found(), expected)
-    check.equal(f"{name}: and with its name once", [
+    check.equal(f"{name}: the program's messages are in the journal with their priority",
+                found(), expected)
+    check.equal(f"{name}: the program's messages have its name once", [
         (entry["SYSLOG_IDENTIFIER"], entry["MESSAGE"]) for entry in entries()
         # widgetctl makes a reload, and its messages are for people.
         if entry["SYSLOG_IDENTIFIER"] not in (name, "widgetctl")

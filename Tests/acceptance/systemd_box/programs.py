@@ -15,17 +15,17 @@ from systemd_box.machine import EXAMPLES, PROGRAMS, check_log
 def sysmon(check, machine, packages):
     told = machine.install(packages.now, "widgetd-sysmon")
     check.equal("sysmon: the package installs", told.returncode, 0)
-    check.equal("sysmon: it runs", machine.state("widgetd-sysmon.service"), "active")
+    check.equal("sysmon: the service runs", machine.state("widgetd-sysmon.service"), "active")
     told = machine.ctl("watch", "--until", "sysmon/counter.data.n>=0", "--timeout", "100s")
-    check.equal("sysmon: its widgets are there", told.returncode, 0)
+    check.equal("sysmon: the widgets are there", told.returncode, 0)
     told = machine.run("systemd-analyze", "verify", "widgetd-sysmon.service")
     check.equal("sysmon: systemd-analyze verify finds nothing",
                 (told.returncode, told.stderr.strip()), (0, ""))
     pid = machine.shows("widgetd-sysmon.service", "MainPID")
-    check.equal("sysmon: it does not see the daemon's state, which is there", [
+    check.equal("sysmon: the service does not see the daemon's state", [
         os.path.exists(machine.path(f"{root}/var/lib/private/widgetd/widgetd.db"))
         for root in (f"/proc/{pid}/root", "")], [False, True])
-    check.that("sysmon: and not the daemon's process, because it has its own user namespace",
+    check.that("sysmon: the service does not see the daemon's process",
                os.readlink(machine.path(f"/proc/{pid}/ns/user"))
                != os.readlink(machine.of_daemon("ns/user")))
     machine.kill(signal.SIGKILL)
@@ -35,15 +35,16 @@ def sysmon(check, machine, packages):
     machine.systemctl("restart", "widgetd.service")
     machine.ctl("send", "sysmon/counter", "click")
     told = machine.ctl("watch", "--until", f"sysmon/counter.data.n>{number}", "--timeout", "100s")
-    check.that("sysmon: it goes on after a restart of the daemon", told.returncode == 0
+    check.that("sysmon: the service goes on after a restart of the daemon", told.returncode == 0
                and machine.shows("widgetd-sysmon.service", "NRestarts") == "0", told.stderr)
-    check.equal("sysmon: it stops in order", machine.systemctl(
+    check.equal("sysmon: the service stops in order", machine.systemctl(
         "stop", "widgetd-sysmon.service").returncode, 0)
 
     def told():
         return machine.ctl("get", "sysmon/clock", "-o", "json").stdout
 
-    check.that("sysmon: and marks its widgets stale", eventually(lambda: re.search('"stale": ?true', told())),
+    check.that("sysmon: the stopped service marks its widgets stale",
+               eventually(lambda: re.search('"stale": ?true', told())),
                told()[:200])
 
 
@@ -179,16 +180,17 @@ def host(check, machine, packages):
         file.write(after.replace("kinds:", "kind:"))
     reaches("one that is broken is told of", "bundle/counter.data.state==failed")
     told = machine.ctl("get", "bundle/counter", "--field", "data.problem").stdout
-    check.that("host: with the place", f"{store}/counter/bundle.yaml:" in told, told)
+    check.that("host: a mistake is reported with the place",
+               f"{store}/counter/bundle.yaml:" in told, told)
     def entries():
         return machine.journal(f"_SYSTEMD_UNIT={unit}")
 
-    check.that("host: and the journal says so too", eventually(lambda: any(
+    check.that("host: the journal has the mistake too", eventually(lambda: any(
         "counter/bundle.yaml:" in str(entry.get("MESSAGE", "")) for entry in entries())),
         [entry.get("MESSAGE") for entry in entries()[-4:]])
     check_log(check, machine, "widgetd-host", {"counter/bundle.yaml:": "4", " loaded from ": "6"})
     noise = [entry["MESSAGE"] for entry in entries() if "Failed" in str(entry.get("MESSAGE"))]
-    check.equal("host: and has no other warning", noise, [])
+    check.equal("host: the journal has no other warning", noise, [])
     with open(path, "w", encoding="utf-8") as file:
         file.write(after)
     reaches("and mended", "bundle/counter.data.state==running")
@@ -215,14 +217,15 @@ def host(check, machine, packages):
     reaches("it goes on after a restart of the daemon", "counter.data.n==11")
     revision = machine.ctl("get", "load", "--field", "revision").stdout.strip()
     reaches("and feeds its widgets", f"load.revision>{revision}", "load:fresh")
-    check.equal("host: without a restart of its own", machine.shows(unit, "NRestarts"), "0")
+    check.equal("host: a changed bundle runs without a restart of the host",
+                machine.shows(unit, "NRestarts"), "0")
 
     machine.write("/home/someone/letter", "")
     put("probe", bundle_yaml=PROBE, look=LOOK, stay=STAY)
     reaches("programs of a bundle run", "probe.data.stays==1", "probe.data.looks==1")
     told = machine.ctl("get", "probe", "-o", "json").stdout
     found = json.loads(told)["data"]["found"]
-    check.equal("host: its programs have only the rights that they need", found, {
+    check.equal("host: the host's programs have only the rights that they need", found, {
         "user": "widgetd", "home": "/var/lib/widgetd-host/home", "see-daemon": "yes",
         "see-memory": "no", "see-files": "no", "see-state": "no", "see-homes": "no",
         "write-bundles": "no", "write-own": "no", "write-settings": "no", "write-home": "yes",
@@ -259,14 +262,15 @@ def host(check, machine, packages):
     machine.kill(signal.SIGKILL, pid)
     check.that("host: after kill -9 it comes back", eventually(
         lambda: machine.shows(unit, "MainPID") not in ("0", pid) and machine.state(unit) == "active"))
-    check.that("host: and no program appears twice", eventually(
+    check.that("host: no program appears twice after kill -9", eventually(
         lambda: len(sleepers()) == 2 and not first & set(sleepers())), (first, sleepers()))
-    check.equal("host: it restarts", machine.systemctl("restart", unit).returncode, 0)
+    check.equal("host: the service restarts", machine.systemctl("restart", unit).returncode, 0)
     machine.ctl("send", "counter", "press", "--node", "plus")
     reaches("and its widgets are as they were", "counter.data.n==16", "counter:fresh")
-    check.equal("host: it stops in order", machine.systemctl("stop", unit).returncode, 0)
-    check.equal("host: and none of its programs is left", sleepers(), [])
-    check.equal("host: its result is success", machine.shows(unit, "Result"), "success")
+    check.equal("host: the service stops in order", machine.systemctl("stop", unit).returncode, 0)
+    check.equal("host: no program of the stopped host is left", sleepers(), [])
+    check.equal("host: the result of the service is success",
+                machine.shows(unit, "Result"), "success")
     reaches("its widgets are stale then", "load:stale", "counter:stale",
             "bundle/load.data.state==stopped")
     machine.systemctl("start", unit)
@@ -294,14 +298,14 @@ def providers(check, machine, packages):
     check.that("providers: doctor says so", found.get("grade") == "ok"
                and all(name in found["found"] for name in names), found)
     machine.systemctl("stop", "widgetd.socket")
-    check.equal("providers: they stop with the socket", states(), ["inactive"] * 3)
+    check.equal("providers: the providers stop with the socket", states(), ["inactive"] * 3)
     machine.systemctl("start", "widgetd.socket")
-    check.that("providers: and start with it", eventually(
+    check.that("providers: the providers start with the socket", eventually(
         lambda: states() == ["active"] * 3), states())
     machine.systemctl("disable", "--now", "widgetd.socket")
     check.equal("providers: disable --now of the socket stops them", states(), ["inactive"] * 3)
     machine.systemctl("enable", "--now", "widgetd.socket")
-    check.that("providers: and enable --now starts them", eventually(
+    check.that("providers: enable --now starts the providers", eventually(
         lambda: states() == ["active"] * 3), states())
     machine.systemctl("disable", "--now", *names)
     found = doctor().get("providers", {})
@@ -318,7 +322,7 @@ def providers(check, machine, packages):
                       and name in found["found"] and "inactive" in found["found"]
                       and found.get("mend") == f"systemctl start {name}", found):
             machine.run("sh", "-c", found["mend"])
-        check.equal(f"providers: and its command starts {name}", machine.state(name), "active")
+        check.equal(f"providers: doctor's command starts {name}", machine.state(name), "active")
     machine.drop_in("[Service]\nExecStart=\nExecStart=/bin/false\nType=exec\nRestart=no\n",
                     unit=names[0])
     machine.systemctl("restart", names[0])
@@ -329,7 +333,7 @@ def providers(check, machine, packages):
                   found.get("grade") == "warn" and f"{names[0]} failed" in found["found"]
                   and f"journalctl -u {names[0]}" in found["found"], found):
         machine.run("sh", "-c", found["mend"])
-    check.that("providers: its command repairs it", eventually(
+    check.that("providers: doctor's command repairs the failed provider", eventually(
         lambda: states() == ["active"] * 3), states())
     machine.systemctl("disable", "--now", "own.service")
     os.unlink(machine.path("/etc/systemd/system/own.service"))
