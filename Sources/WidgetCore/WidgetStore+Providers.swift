@@ -202,7 +202,7 @@ extension WidgetStore {
 
   /// The names of a provider's kinds. O(1).
   public func kindNames(of provider: String) -> Set<KindName> {
-    kindNamesByProvider[provider] ?? []
+    registeredKinds.names(of: provider)
   }
 
   /// The names of a provider's kinds that it declared in a session. O(the provider's kinds).
@@ -215,7 +215,7 @@ extension WidgetStore {
 
   /// The providers that declared kinds in a session. O(all kinds).
   public var attendingProviders: Set<String> {
-    Set(registeredKinds.values.lazy.filter(\.isAttended).map(\.provider))
+    Set(registeredKinds.byName.values.lazy.filter(\.isAttended).map(\.provider))
   }
 
   // MARK: - Commands
@@ -285,7 +285,8 @@ extension WidgetStore {
 
   mutating func abandon(_ providers: Set<String>, at now: Timestamp) {
     let kinds = Set(
-      registeredKinds.values.lazy.filter { providers.contains($0.provider) }.map(\.kind.name))
+      registeredKinds.byName.values.lazy.filter { providers.contains($0.provider) }
+        .map(\.kind.name))
     guard !kinds.isEmpty else { return }
     var slots: [Int] = []
     for slot in records.order.entries.map({ Int($0.slot) }) {

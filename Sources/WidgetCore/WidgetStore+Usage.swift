@@ -15,7 +15,7 @@ extension WidgetStore {
 
   /// The most bytes of memory that the kinds of one user take. O(all kinds).
   public var highestKindMemory: Int {
-    let byUID = registeredKinds.values.reduce(into: [UInt32: Int]()) {
+    let byUID = registeredKinds.byName.values.reduce(into: [UInt32: Int]()) {
       $0[$1.ownerUID, default: 0] += schemas[$1.kind.name]?.memoryBytes ?? 0
     }
     return byUID.values.max() ?? 0

@@ -49,11 +49,7 @@ public struct WidgetStore: ~Copyable {
   /// Slots of widgets that have changed since they were stored, without an inverse. The next group
   /// stores them.
   private var unstored: [Int] = []
-  /// The kinds that providers have registered.
-  /// Changed only by `setKind`, with `kindNamesByProvider`.
-  var registeredKinds: [KindName: RegisteredKind] = [:]
-  /// The keys of `registeredKinds`, by provider. A provider without kinds is left out.
-  var kindNamesByProvider: [String: Set<KindName>] = [:]
+  var registeredKinds = RegisteredKinds()
   /// The values of tokens. Content does not depend on it.
   public internal(set) var theme: RevisedTheme
   /// The rules of time zones, for expressions.
@@ -157,7 +153,6 @@ public struct WidgetStore: ~Copyable {
     unstored = other.unstored
     timeZones = other.timeZones
     registeredKinds = other.registeredKinds
-    kindNamesByProvider = other.kindNamesByProvider
     theme = other.theme
   }
 

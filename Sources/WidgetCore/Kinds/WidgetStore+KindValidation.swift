@@ -54,7 +54,7 @@ extension WidgetStore {
       declaration.kinds.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     let removed = Set(declaration.prunes ? namesToPrune(declaration) : [])
     var (kept, replaced) = (0, 0)
-    for (name, registered) in registeredKinds where registered.ownerUID == caller.uid {
+    for (name, registered) in registeredKinds.byName where registered.ownerUID == caller.uid {
       guard let schema = schemas[name], !removed.contains(name) else { continue }
       if let kind = declared[name], kind.fitted != schema.kind {
         replaced += schema.memoryBytes

@@ -13,19 +13,20 @@ extension WidgetStore {
   /// The kind that the name is probably a slip for; nil if none is near. O(all kinds).
   public func nearestKind(to name: KindName) -> KindName? {
     let names =
-      registeredKinds.keys.map(\.rawValue).sorted() + BuiltInKind.all.map(\.kind.name.rawValue)
+      registeredKinds.byName.keys.map(\.rawValue).sorted()
+      + BuiltInKind.all.map(\.kind.name.rawValue)
     return name.rawValue.closest(among: names).flatMap { KindName($0) }
   }
 
   /// The number of kinds, without the built-in ones.
-  public var kindCount: Int { registeredKinds.count }
+  public var kindCount: Int { registeredKinds.byName.count }
 
   /// The first `limit` kinds after a name, by name, and whether there are more. Ends early at
   /// `bytesMax`. O(all kinds).
   public func kinds(
     after name: String, limit: Int, bytesMax: Int = .max
   ) -> (kinds: [RegisteredKind], hasMore: Bool) {
-    let all = Array(registeredKinds.values) + BuiltInKind.all
+    let all = Array(registeredKinds.byName.values) + BuiltInKind.all
     let behind = all.filter { name.precedesByBytes($0.kind.name.rawValue) }
       .sorted { $0.kind.name.rawValue.precedesByBytes($1.kind.name.rawValue) }
     var kinds: [RegisteredKind] = []
@@ -63,7 +64,7 @@ extension WidgetStore {
           results.append(KindResult(name: kind.name, action: .unchanged))
           continue
         }
-        if old == nil, store.registeredKinds.count >= store.limits.kindsMax {
+        if old == nil, store.registeredKinds.byName.count >= store.limits.kindsMax {
           throw .quotaExceeded(limit: "kinds_max", maximum: store.limits.kindsMax)
         }
         former[kind.name] = store.schemas[kind.name]
@@ -113,7 +114,7 @@ extension WidgetStore {
 
   func namesToPrune(_ declaration: KindDeclaration) -> [KindName] {
     let declared = Set(declaration.kinds.map(\.name))
-    return registeredKinds.values
+    return registeredKinds.byName.values
       .filter { $0.provider == declaration.provider && !declared.contains($0.kind.name) }
       .map(\.kind.name).sorted { $0.rawValue.precedesByBytes($1.rawValue) }
   }
@@ -133,14 +134,7 @@ extension WidgetStore {
 
   /// Registers or removes a kind, without an entry in the journal.
   mutating func setKind(_ name: KindName, to registered: RegisteredKind?, schema: KindSchema?) {
-    if let former = registeredKinds[name]?.provider, former != registered?.provider {
-      kindNamesByProvider[former]?.remove(name)
-      if kindNamesByProvider[former]?.isEmpty == true { kindNamesByProvider[former] = nil }
-    }
-    registeredKinds[name] = registered
-    if let provider = registered?.provider {
-      kindNamesByProvider[provider, default: []].insert(name)
-    }
+    registeredKinds.set(name, to: registered)
     contents.setSchema(schema, of: name, isAttended: registered?.isAttended ?? false)
   }
 }
