@@ -90,9 +90,9 @@ extension BundleFileReader {
     let kinds = read(declared) { name, item in
       KindReader(reading, name, context).readLong(item).map { (kind: $0, item: item) }
     }
-    set.kinds = kinds.map(\.kind)
-    set.kindPaths = kinds.map(\.item.path)
-    set.kindProviders = kinds.map { provider($0.item) }
+    set.kinds = kinds.map {
+      DeclaredKind(kind: $0.kind, path: $0.item.path, provider: provider($0.item))
+    }
   }
 
   private func provider(_ item: Item) -> String {
@@ -124,8 +124,8 @@ extension BundleFileReader {
     guard let id = reading.text(idItem) else { return }
     let named = Named(name: id, nameItem: idItem, item: object.item)
     guard let spec = widget(named, kinds: [], []) else { return }
-    set.widgets = (set.widgets ?? []) + [spec]
-    set.widgetPaths.append(path)
-    set.widgetSets.append(object.printedText("applySet"))
+    let declared = DeclaredWidget(
+      spec: spec, path: path, set: object.printedText("applySet"))
+    set.widgets = (set.widgets ?? []) + [declared]
   }
 }

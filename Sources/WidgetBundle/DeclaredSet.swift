@@ -18,16 +18,9 @@ public struct DeclaredSet: Sendable {
   /// The set's name; nil if the document has none.
   public var name: String?
   /// nil if the document declares no kinds.
-  public var kinds: [Kind]?
+  public var kinds: [DeclaredKind]?
   /// nil if the document declares no widgets.
-  public var widgets: [WidgetSpec]?
-  /// The places of `kinds` and `widgets` in the document: `kinds.counter`, `widgets[1]`.
-  public var kindPaths: [String] = []
-  public var widgetPaths: [String] = []
-  /// The owners that printed kinds and widgets name, in the order of `kinds` and `widgets`. Empty
-  /// texts without an owner, and always in the short form.
-  public var kindProviders: [String] = []
-  public var widgetSets: [String] = []
+  public var widgets: [DeclaredWidget]?
   /// Warnings about possible mistakes, in the order of the file.
   public var remarks: [BundleProblem] = []
 
@@ -64,6 +57,24 @@ public struct DeclaredSet: Sendable {
   }
 }
 
+/// A kind of a document.
+public struct DeclaredKind: Sendable {
+  public var kind: Kind
+  /// The place in the document: `kinds.counter`, `kinds[1]`.
+  public var path: String
+  /// The provider that a printed kind names. Empty if there is none, and always in the short form.
+  public var provider = ""
+}
+
+/// A widget of a document.
+public struct DeclaredWidget: Sendable {
+  public var spec: WidgetSpec
+  /// The place in the document: `widgets.clock`, `widgets[1]`.
+  public var path: String
+  /// The set that a printed widget names. Empty if there is none, and always in the short form.
+  public var set = ""
+}
+
 extension BundleFileReader {
   func readSet(_ item: Item) -> DeclaredSet? {
     guard case .map(let entries) = item.node.content else {
@@ -95,18 +106,17 @@ extension BundleFileReader {
       transforms: transforms(object["transforms"]), hasHost: false)
     let kinds = read(named, context)
     if object["kinds"] != nil {
-      set.kinds = kinds.map(\.kind)
-      set.kindPaths = kinds.map { kind in
-        named.first { $0.name == kind.kind.name.rawValue }?.item.path ?? ""
+      set.kinds = kinds.map { kind in
+        let item = named.first { $0.name == kind.kind.name.rawValue }?.item
+        return DeclaredKind(kind: kind.kind, path: item?.path ?? "")
       }
-      set.kindProviders = kinds.map { _ in "" }
     }
     if let item = object["widgets"] {
       let items = widgets(item)
-      let specs = items.map { (spec: widget($0, kinds: named.map(\.name), kinds), item: $0.item) }
-      set.widgets = specs.compactMap(\.spec)
-      set.widgetPaths = specs.filter { $0.spec != nil }.map(\.item.path)
-      set.widgetSets = set.widgetPaths.map { _ in "" }
+      let names = named.map(\.name)
+      set.widgets = items.compactMap { named in
+        widget(named, kinds: names, kinds).map { DeclaredWidget(spec: $0, path: named.item.path) }
+      }
       reportDoubles(items)
     }
     return set

@@ -6,7 +6,7 @@ import WidgetModel
 @Suite struct DeclaredSetTests {
   private func kind(_ body: String) throws -> Kind {
     let set = try DeclaredSet.read("{set: s, kinds: {k: \(body)}}")
-    return try #require(set.kinds?.first)
+    return try #require(set.kinds?.first).kind
   }
 
   @Test(arguments: ["", " \n", "# A remark.", "---"])
@@ -24,13 +24,13 @@ import WidgetModel
       let set = try DeclaredSet.read(text)
       #expect(set.name == "s")
       #expect(
-        set.kinds == [
+        set.kinds?.map(\.kind) == [
           Kind(
             name: try #require(KindName("k")),
             data: [Field(name: "n", type: .int, defaultValue: .int(0))])
         ])
       #expect(
-        set.widgets == [
+        set.widgets?.map(\.spec) == [
           WidgetSpec(
             id: WidgetID("w"), kind: try #require(KindName("k")), data: ["n": .int(5)])
         ])
@@ -41,24 +41,24 @@ import WidgetModel
     let set = try DeclaredSet.read(
       "{kinds: {k: {data: {m: {}, l: []}}}, widgets: {w: {kind: k, data: {m: {}, l: []}}}}")
     #expect(
-      set.kinds?.first?.data == [
+      set.kinds?.first?.kind.data == [
         Field(name: "m", type: .map(.any), defaultValue: .map([:])),
         Field(name: "l", type: .list(.any), defaultValue: .list([])),
       ])
-    #expect(set.widgets?.first?.data == ["m": .map([:]), "l": .list([])])
+    #expect(set.widgets?.first?.spec.data == ["m": .map([:]), "l": .list([])])
   }
 
   @Test func `undeclared fields of a document are nil`() throws {
     let set = try DeclaredSet.read("{widgets: {w: {kind: gauge}}}")
     #expect(set.name == nil && set.kinds == nil && set.widgets?.count == 1)
     #expect(try DeclaredSet.read("{kinds: {}}").widgets == nil)
-    #expect(try DeclaredSet.read("{kinds: {}}").kinds == [])
+    #expect(try DeclaredSet.read("{kinds: {}}").kinds?.isEmpty == true)
   }
 
   @Test func `one document of several is read`() throws {
     let text = "kinds: {a: {}}\n---\n\n---\nkinds: {b: {data: {x: =}}}\n"
-    #expect(try DeclaredSet.read(text).kinds?.map(\.name.rawValue) == ["a"])
-    #expect(try DeclaredSet.read(text, document: 1).kinds?.map(\.name.rawValue) == ["b"])
+    #expect(try DeclaredSet.read(text).kinds?.map(\.kind.name.rawValue) == ["a"])
+    #expect(try DeclaredSet.read(text, document: 1).kinds?.map(\.kind.name.rawValue) == ["b"])
     let invalid = try #require(throws: InvalidBundle.self) {
       try DeclaredSet.read("a: 1\n---\nkinds: {b: {dta: 1}}\n", document: 1)
     }

@@ -179,7 +179,7 @@ struct KindTextTests {
               - {id: a, label: '=many ? "many" : string(more)'}
               - {id: b, label: {from: data.unread, transform: percent, placeholder: --}, if: many}
       """)
-    let kind = try #require(set.kinds?.first)
+    let kind = try #require(set.kinds?.first).kind
     #expect(
       text(kind).hasSuffix(
         """

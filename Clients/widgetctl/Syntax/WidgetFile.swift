@@ -101,21 +101,19 @@ struct WidgetFile: Hashable {
     _ declared: DeclaredSet, label: String, isShort: Bool
   ) throws(FieldFailure) {
     try add(set: declared.name)
-    for (index, kind) in (declared.kinds ?? []).enumerated() {
-      let position = Position(places: places, path: declared.kindPaths[index])
-      let origin = Origin(
-        place: WidgetFile.place(label, position.path), set: declared.kindProviders[index])
-      try add(kind, origin, position)
+    for kind in declared.kinds ?? [] {
+      let origin = Origin(place: WidgetFile.place(label, kind.path), set: kind.provider)
+      try add(kind.kind, origin, Position(places: places, path: kind.path))
     }
     if declared.kinds != nil, kinds == nil { kinds = [] }
-    if isShort { shortKinds.formUnion((declared.kinds ?? []).map(\.name)) }
+    if isShort { shortKinds.formUnion((declared.kinds ?? []).map(\.kind.name)) }
     declaresWidgets = declaresWidgets || declared.widgets != nil
-    for (index, spec) in (declared.widgets ?? []).enumerated() {
-      let position = Position(places: places, path: declared.widgetPaths[index])
-      let origin = Origin(
-        place: WidgetFile.place(label, position.path), set: declared.widgetSets[index])
-      do throws(FieldFailure) { try add(spec, origin, position) } catch {
-        throw error.inside(position.path)
+    for widget in declared.widgets ?? [] {
+      let origin = Origin(place: WidgetFile.place(label, widget.path), set: widget.set)
+      do throws(FieldFailure) {
+        try add(widget.spec, origin, Position(places: places, path: widget.path))
+      } catch {
+        throw error.inside(widget.path)
       }
     }
   }
