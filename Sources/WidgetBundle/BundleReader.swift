@@ -258,7 +258,7 @@ struct BundleFileReader {
     for (text, item) in reading.texts(object["sockets"], of: "paths") {
       let marks = text.parts(between: "${environment.").dropFirst().filter { !$0.isEmpty }
       for name in marks.map({ String($0.prefix { $0 != "}" }) })
-      where !permissions.allowVariable(name) {
+      where !permissions.allowsVariable(name) {
         reading.report(
           item, "the bundle may not read the variable \(name.prefix(80))",
           hint: "add \(name.prefix(80)) to permissions.environment")

@@ -117,7 +117,7 @@ public enum BusName {
 
 extension Permissions {
   /// Whether the permissions allow a service. A pattern needs the same pattern, or a shorter one.
-  public func allowBus(_ name: String) -> Bool {
+  public func allowsBus(_ name: String) -> Bool {
     dbus.contains { allowed in
       guard BusName.isPattern(allowed) else { return allowed == name }
       // The prefix includes the dot: org.mpris.* is no permission for org.mprisx.

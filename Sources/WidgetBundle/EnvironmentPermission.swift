@@ -40,7 +40,7 @@ struct EnvironmentPermission: Hashable {
 
 extension Permissions {
   /// Whether a variable of the host's environment may be read and passed to programs.
-  public func allowVariable(_ name: String) -> Bool {
+  public func allowsVariable(_ name: String) -> Bool {
     environment.contains { EnvironmentPermission($0)?.allows(name) ?? false }
   }
 }

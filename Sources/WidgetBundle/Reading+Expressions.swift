@@ -211,7 +211,7 @@ extension Reading {
   /// Reports variables that the permissions do not name. Returns false if there are any.
   private func mayRead(_ references: [ExpressionReference], _ item: Item) -> Bool {
     for case .field(let name)? in references.map(\.path.first)
-    where !permissions.allowVariable(name) {
+    where !permissions.allowsVariable(name) {
       report(
         item, "the bundle may not read the variable \(name.prefix(80))",
         hint: "add \(name.prefix(80)) to permissions.environment")
@@ -228,7 +228,7 @@ extension Reading {
       values[name] = .null
     }
     for case .field(let name)? in references.map(\.path.first) { values[name] = .null }
-    for (name, value) in environment where permissions.allowVariable(name) {
+    for (name, value) in environment where permissions.allowsVariable(name) {
       values[name] = .string(value)
     }
     // As `dyn`, so that the type of an expression does not depend on the host's variables.

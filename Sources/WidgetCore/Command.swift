@@ -162,7 +162,7 @@ public struct Commit: Hashable, Sendable {
     case kindsApplied([KindResult])
     case kindDeleted
     /// The theme after the update, or as a dry run would leave it, and whether it changed.
-    case themeUpdated(RevisedTheme, isOther: Bool)
+    case themeUpdated(RevisedTheme, differs: Bool)
     case provided
     case acknowledged
     case abandoned

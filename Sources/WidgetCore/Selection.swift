@@ -166,7 +166,7 @@ final class SelectionPredicate {
 ///
 /// It has two parts: the expressions of open streams, and the recent ones of calls.
 final class PredicateCache {
-  /// The expressions of open streams. They are counted for their users.
+  /// The expressions of open streams. Each has the number of streams that use it.
   private var kept: [String: Kept] = [:]
   /// Recent expressions, and the errors of those that cannot be compiled.
   private var recent: [String: Result<SelectionPredicate, StoreError>] = [:]

@@ -64,8 +64,8 @@ extension WidgetStore {
       try deleteKind(name, allowMissing: allowMissing, at: now)
       outcome = .kindDeleted
     case .updateTheme(let update, let expected):
-      let (theme, isOther) = try updateTheme(update, ifRevision: expected)
-      outcome = .themeUpdated(theme, isOther: isOther)
+      let (theme, differs) = try updateTheme(update, ifRevision: expected)
+      outcome = .themeUpdated(theme, differs: differs)
     case .provide(let updates, let provider):
       try provide(updates, by: provider, at: now)
       outcome = .provided

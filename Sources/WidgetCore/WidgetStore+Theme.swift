@@ -5,7 +5,7 @@ extension WidgetStore {
   /// Changes the theme. Returns the new theme, also for a dry run, and whether it differs.
   mutating func updateTheme(
     _ update: ThemeUpdate, ifRevision expected: Revision?
-  ) throws(StoreError) -> (theme: RevisedTheme, isOther: Bool) {
+  ) throws(StoreError) -> (theme: RevisedTheme, differs: Bool) {
     if let expected, expected != theme.revision { throw .themeChanged(current: theme.revision) }
     let overrides: [String: ThemeValue]
     do throws(ThemeProblem) { overrides = try theme.overrides(after: update) } catch {

@@ -288,11 +288,11 @@ extension Record {
     if let timeline = patch.timeline {
       effect.costBytes += (timeline?.costBytes ?? 0) - (self.timeline?.costBytes ?? 0)
       // The same timeline begins again if its end was reached.
-      let isOther = timeline?.isChange(of: self.timeline) ?? (self.timeline != nil)
+      let differs = timeline?.isChange(of: self.timeline) ?? (self.timeline != nil)
       let wasReached =
         timeline.map { $0.policy != .never } ?? false
         && (moment?.status.refreshTime == nil || moment?.awaitsTimeline == true)
-      effect.isChange = effect.isChange || isOther || wasReached
+      effect.isChange = effect.isChange || differs || wasReached
     }
     if let isStale = patch.isStale { effect.isChange = effect.isChange || isStale != self.isStale }
     if let error = patch.error {

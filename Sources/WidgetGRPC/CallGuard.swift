@@ -88,7 +88,7 @@
       self.connection = connection
       self.onEnd = onEnd
       incomplete = connection.client.incompleteRequest()
-      incomplete.isLate = { [weak self] in self?.refuseLate() ?? true }
+      incomplete.endLate = { [weak self] in self?.refuseLate() ?? true }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -155,7 +155,7 @@
     private func beginConversation() {
       guard conversation == nil else { return }
       let stream = connection.client.incompleteRequest()
-      stream.isLate = { [weak self] in self?.refuseLate() ?? true }
+      stream.endLate = { [weak self] in self?.refuseLate() ?? true }
       conversation = stream
     }
 

@@ -15,7 +15,7 @@ public struct RequestWarning: Hashable, Sendable {
     self.metadata = metadata
   }
 
-  /// Nobody has registered a kind.
+  /// Warns that no provider has registered the kind.
   public static func kindNotRegistered(_ kind: KindName, nearest: KindName?) -> RequestWarning {
     var metadata = ["kind": kind.rawValue]
     metadata["suggestion"] = nearest?.rawValue

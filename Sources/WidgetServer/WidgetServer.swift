@@ -218,7 +218,7 @@ public final class WidgetServer: Sendable {
     /// Settings that are now in force.
     public var applied: [String] = []
     /// Settings that take a restart.
-    public var needsRestart: [String] = []
+    public var settingsForRestart: [String] = []
     /// Why nothing was changed.
     public var error: String?
 

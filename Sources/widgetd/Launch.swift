@@ -141,7 +141,7 @@ extension Launch {
         logger.notice(
           "reloaded the settings",
           metadata: [
-            "applied": "\(outcome.applied)", "needs_restart": "\(outcome.needsRestart)",
+            "applied": "\(outcome.applied)", "needs_restart": "\(outcome.settingsForRestart)",
           ])
       }
     }

@@ -14,8 +14,7 @@ enum Main {
     Signals.take(Signals.terminating + [SIGHUP]) { errorLog.write($0, .error) }
     StandardOutput.reportFailuresAtExit()
     signal(SIGPIPE, SIG_IGN)
-    // Without this signal, a limit on the size of files (RLIMIT_FSIZE) only fails a write, like a
-    // full disk.
+    // If the daemon ignores SIGXFSZ, a write above RLIMIT_FSIZE fails as on a full disk.
     signal(SIGXFSZ, SIG_IGN)
     do {
       if let launch = Launch(Array(CommandLine.arguments.dropFirst())) {

@@ -38,18 +38,18 @@ actor Reloader {
     var limits = new.limits
     for (name, path) in Reloader.limitsOfTheLog
     where limits[keyPath: path] != settings.limits[keyPath: path] {
-      outcome.needsRestart.append("limits.\(name)")
+      outcome.settingsForRestart.append("limits.\(name)")
       limits[keyPath: path] = settings.limits[keyPath: path]
     }
     if limits != settings.limits { outcome.applied.append("limits") }
-    if new.socket != settings.socket { outcome.needsRestart.append("socket") }
-    if new.socketMode != settings.socketMode { outcome.needsRestart.append("socket_mode") }
+    if new.socket != settings.socket { outcome.settingsForRestart.append("socket") }
+    if new.socketMode != settings.socketMode { outcome.settingsForRestart.append("socket_mode") }
     if new.stateDirectory != settings.stateDirectory {
-      outcome.needsRestart.append("state_directory")
+      outcome.settingsForRestart.append("state_directory")
     }
-    if new.store != settings.store { outcome.needsRestart.append("store") }
-    if new.durability != settings.durability { outcome.needsRestart.append("durability") }
-    if new.clientGroup != settings.clientGroup { outcome.needsRestart.append("client_group") }
+    if new.store != settings.store { outcome.settingsForRestart.append("store") }
+    if new.durability != settings.durability { outcome.settingsForRestart.append("durability") }
+    if new.clientGroup != settings.clientGroup { outcome.settingsForRestart.append("client_group") }
     await server.reconfigure(limits: limits, logLevel: new.logLevel)
     settings.limits = limits
     settings.logLevel = new.logLevel

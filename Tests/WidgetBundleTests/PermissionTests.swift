@@ -43,7 +43,7 @@ import WidgetModel
   ])
   func `variables are permitted by name or by beginning`(rule: String, name: String, allowed: Bool)
   {
-    #expect(Permissions(environment: [rule]).allowVariable(name) == allowed)
+    #expect(Permissions(environment: [rule]).allowsVariable(name) == allowed)
   }
 
   @Test(arguments: [

@@ -12,12 +12,12 @@ struct ThemeTests {
 
   private func change(
     _ update: ThemeUpdate, _ store: inout Store, ifRevision: Revision? = nil
-  ) throws -> (theme: RevisedTheme, isOther: Bool, isChange: Bool) {
+  ) throws -> (theme: RevisedTheme, differs: Bool, isChange: Bool) {
     let commit = try store.run(.updateTheme(update, ifRevision: ifRevision))
-    guard case .themeUpdated(let theme, let isOther) = commit.outcome else {
+    guard case .themeUpdated(let theme, let differs) = commit.outcome else {
       throw StoreError.invalid(field: "outcome", description: "\(commit)")
     }
-    return (theme, isOther, commit.isChange)
+    return (theme, differs, commit.isChange)
   }
 
   @Test func `a new theme is one commit, and changes no widget`() throws {
@@ -41,7 +41,7 @@ struct ThemeTests {
     let standard = try #require(Theme.standard.values["color.primary"])
     #expect(try !change(ThemeUpdate(set: ["color.primary": standard]), &store).isChange)
     try #require(try change(ThemeUpdate(set: ["color.primary": Self.green]), &store).isChange)
-    #expect(try !change(ThemeUpdate(set: ["color.primary": Self.green]), &store).isOther)
+    #expect(try !change(ThemeUpdate(set: ["color.primary": Self.green]), &store).differs)
     #expect(try change(ThemeUpdate(set: ["color.primary": standard]), &store).isChange)
     #expect(store.theme.overrides.isEmpty)
   }
@@ -64,7 +64,7 @@ struct ThemeTests {
     var store = Store()
     let dry = try change(
       ThemeUpdate(set: ["color.primary": Self.green], isDryRun: true), &store)
-    #expect(dry.isOther && !dry.isChange)
+    #expect(dry.differs && !dry.isChange)
     #expect(dry.theme.overrides == ["color.primary": Self.green])
     #expect(store.theme == RevisedTheme())
     _ = try change(ThemeUpdate(set: ["color.primary": Self.green]), &store, ifRevision: 0)

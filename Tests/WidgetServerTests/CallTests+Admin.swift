@@ -102,7 +102,7 @@ extension `A call` {
           for await _ in steps { break }
           var outcome = WidgetServer.ReloadOutcome()
           outcome.applied = ["log-level"]
-          outcome.needsRestart = ["socket"]
+          outcome.settingsForRestart = ["socket"]
           return outcome
         }
       }

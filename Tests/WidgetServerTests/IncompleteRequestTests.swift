@@ -109,7 +109,7 @@ import WidgetTransport
           let account = service.incompleteRequests.account(of: .current)
           #expect(account.hold(1) == nil)
           ended.accounts.append(account)
-          account.isLate = {
+          account.endLate = {
             ended.passes.append(service.turn.loopPass?() ?? 0)
             return true
           }

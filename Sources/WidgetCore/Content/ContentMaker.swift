@@ -39,13 +39,13 @@ struct ShownContent {
   mutating func resolveEmbeds(
     _ resolve: (inout ContentTable, Family?) -> Bool
   ) -> Bool {
-    var isOther = false
-    if let changed = ContentBox.resolveEmbeds(&own, { resolve(&$0, nil) }) { isOther = changed }
+    var differs = false
+    if let changed = ContentBox.resolveEmbeds(&own, { resolve(&$0, nil) }) { differs = changed }
     for index in families.indices {
       let family = families[index].family
-      if families[index].resolveEmbeds({ resolve(&$0, family) }) { isOther = true }
+      if families[index].resolveEmbeds({ resolve(&$0, family) }) { differs = true }
     }
-    return isOther
+    return differs
   }
 
   /// Uses a table that exists already.
@@ -88,10 +88,10 @@ final class ContentBox {
     guard let shared = content, shared.table.program.hasEmbeds else { return nil }
     // Copies of the record may share the box.
     var table = shared.table
-    let isOther = resolve(&table)
+    let differs = resolve(&table)
     // The table also changes if it has forgotten the failures of its former content.
-    if isOther || shared.table.knowsFormerFailures { content = ContentBox(table) }
-    return isOther
+    if differs || shared.table.knowsFormerFailures { content = ContentBox(table) }
+    return differs
   }
 
   /// Updates a content to the state. Returns the cost, which depends on the changes.

@@ -126,10 +126,10 @@ struct ContentTable {
         find(request), inEmbed: slot, at: revision, time: time, limits: limits)
       embedDepth = max(embedDepth, depth)
     }
-    let isOther = before != (slots.changeCount, embedDepth)
+    let differs = before != (slots.changeCount, embedDepth)
     slots.forgetKnownFailures()
     slots.trimLog()
-    return isOther
+    return differs
   }
 
   // MARK: - Following

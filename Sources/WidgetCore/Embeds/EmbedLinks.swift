@@ -13,7 +13,8 @@ final class EmbedLinks {
   private struct Targets {
     /// The links from embeds in the cached content.
     var direct: Set<WidgetID> = []
-    /// The links from embeds in content that is made only for these embeds, or for a reader.
+    /// The links from embeds in content for other families, which is made for embeds or for a
+    /// reader.
     var further: Set<WidgetID> = []
 
     var all: Set<WidgetID> { further.isEmpty ? direct : direct.union(further) }
@@ -139,10 +140,11 @@ final class EmbedLinks {
     if !isKept { unkept.insert(id) }
     var next = targets[id] ?? Targets()
     next.further.formUnion(further)
-    set(next, of: id, isNews: false)
+    set(next, of: id, checksCircles: false)
   }
 
-  private func set(_ next: Targets, of id: WidgetID, isNews: Bool = true) {
+  /// - Parameter checksCircles: False for content that is made for a reader.
+  private func set(_ next: Targets, of id: WidgetID, checksCircles: Bool = true) {
     let (before, after) = (targets[id]?.all ?? [], next.all)
     targets[id] = after.isEmpty ? nil : next
     guard before != after else { return }
@@ -152,7 +154,7 @@ final class EmbedLinks {
       if embedders[gone]?.isEmpty ?? false { embedders[gone] = nil }
     }
     for new in after.subtracting(before) { embedders[new, default: []].insert(id) }
-    guard isNews else { return }
+    guard checksCircles else { return }
     // Every widget with a chain of links to this widget may have entered or left a circle of links.
     var waiting = Array(embedders(of: id))
     var seen = Set(waiting)

@@ -82,9 +82,9 @@ extension WidgetStore {
       links.setStack(id, to: nil)
     }
     links.setTargets(of: id, to: members.union(records[slot]?.shown.embedTargets ?? []))
-    let (isOther, further) = resolve(slot, id, inRevision: next)
+    let (differs, further) = resolve(slot, id, inRevision: next)
     links.setFurtherTargets(of: id, to: further)
-    if isOther || wasUnkept { change(slot, inRevision: next, at: now) { _ in } }
+    if differs || wasUnkept { change(slot, inRevision: next, at: now) { _ in } }
   }
 
   /// Updates the embeds of a widget. Returns whether that changed it, and the targets of embeds in
@@ -92,13 +92,13 @@ extension WidgetStore {
   /// a change of the records copies them.
   private mutating func resolve(
     _ slot: Int, _ id: WidgetID, inRevision next: Revision
-  ) -> (isOther: Bool, further: Set<WidgetID>) {
+  ) -> (differs: Bool, further: Set<WidgetID>) {
     let source = embedSource
     var further: Set<WidgetID> = []
     var cost = 0
     let limits = limitsForAdvance(of: slot)
     let time = contents.now
-    let isOther = records.resolveEmbeds(slot) { record, table, family in
+    let differs = records.resolveEmbeds(slot) { record, table, family in
       let look = EmbedSource.Look(id, as: family ?? record.family)
       defer {
         further.formUnion(look.furtherTargets)
@@ -108,7 +108,7 @@ extension WidgetStore {
         &table, of: record, in: look.family, at: next, time: time, limits: limits, look)
     }
     contents.count(cost)
-    return (isOther, further)
+    return (differs, further)
   }
 
   /// Changes a widget in the revision of the check, which the first change takes.
@@ -219,8 +219,8 @@ extension WidgetStore {
       "members": .list(choice.members.map { .string($0.rawValue) }), "position": .int(Int64(place)),
       "problem": .string(problem(ofStack: record.id)),
     ]
-    let isOther = data.entries.contains { record.data[$0.key] != $0.value }
-    if isOther || record.moment?.due != choice.nextDate {
+    let differs = data.entries.contains { record.data[$0.key] != $0.value }
+    if differs || record.moment?.due != choice.nextDate {
       change(slot, inRevision: next, at: now) { state in
         for entry in data.entries { _ = state.data.set(entry.key, to: entry.value, at: next) }
         state.costBytes = state.cost

@@ -286,7 +286,7 @@ final class KindSchema: Sendable {
   }
 
   /// The value that is set aside, fitted to the kind. Nil if it does not fit.
-  func returning(_ entry: FieldOwner, _ part: FieldOwner.Part, _ key: String) -> Value? {
+  func restoredValue(of entry: FieldOwner, _ part: FieldOwner.Part, _ key: String) -> Value? {
     guard entry.isAside, let value = entry.declared, declares(part, key) else { return nil }
     return field(key, of: part).map { $0.fitted(value) } ?? value
   }

@@ -75,9 +75,9 @@ extension WidgetStore {
       lost += lostEntryValues.map {
         LostField(widgetID: record.id, path: "entry.\($0)", isSetAside: true)
       }
-      let isOther = former[record.kind].map { !schema.showsAlike($0) } ?? true
+      let differs = former[record.kind].map { !schema.showsAlike($0) } ?? true
       if hasChanged
-        || showAnew(slot, schema, inOtherFamilies: isOther, at: revision, time: time)
+        || showAnew(slot, schema, inOtherFamilies: differs, at: revision, time: time)
         || !lost.isEmpty
       {
         results[record.kind, default: KindResult(name: record.kind, action: .updated)]
@@ -90,16 +90,16 @@ extension WidgetStore {
 
   /// Updates the content of a widget to its changed kind. Returns whether that changed it.
   ///
-  /// `isOther`: the content for other families may have changed too. Their readers look only at
+  /// `differs`: the content for other families may have changed too. Their readers look only at
   /// widgets that changed.
   private mutating func showAnew(
-    _ slot: Int, _ schema: KindSchema, inOtherFamilies isOther: Bool, at revision: Revision,
+    _ slot: Int, _ schema: KindSchema, inOtherFamilies differs: Bool, at revision: Revision,
     time: Timestamp
   ) -> Bool {
     guard let record = records[slot] else { return false }
     let program = schema.content.program(for: record.family)
     guard program !== record.content?.table.program else {
-      if isOther { markOtherFamilies(slot, at: revision, time: time) }
+      if differs { markOtherFamilies(slot, at: revision, time: time) }
       return false
     }
     var table = program.map {
@@ -112,7 +112,7 @@ extension WidgetStore {
       // No reader can see a difference, so the change needs no inverse.
       table?.inheritHistory(of: old)
       records.replaceContent(of: slot, with: table)
-      if isOther { markOtherFamilies(slot, at: revision, time: time) }
+      if differs { markOtherFamilies(slot, at: revision, time: time) }
       return false
     }
     table?.begin(at: revision)

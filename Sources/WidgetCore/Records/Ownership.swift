@@ -67,8 +67,8 @@ struct Ownership: Hashable {
   /// The owners after a manager has declared a widget of `set`. If the widget moves to the manager,
   /// the manager takes over the fields that the former manager owns and declares.
   ///
-  /// A set without `ownsFields` can own fields, too. Their entries stay if the manager has entries
-  /// already, because then the widget does not move.
+  /// A set that was applied without `ownsFields` can own fields, too. If `manager` already has
+  /// entries, the widget does not move, and these fields keep their owner.
   func moved(to manager: String, from set: String) -> Ownership {
     var formers = Set(entries.map(\.manager))
     if !entries.contains(where: { $0.owner == manager || $0.manager == manager }) {
@@ -230,14 +230,15 @@ extension Record {
       let path = part.path(key)
       let entry = before[path]
       let aside = before[aside: path]
-      if let aside, value != nil, value == aside.returning(to: schema) {
+      if let aside, value != nil, value == aside.restoredValue(for: schema) {
         after[aside: path] = nil
         after[path] =
-          isUndeclared ? nil : entry?.yielding(to: aside, self.value(part, key)) ?? aside.owning
+          isUndeclared
+          ? nil : entry?.givingWay(to: aside, self.value(part, key)) ?? aside.afterRestoring
       } else if let schema, let current = self.value(part, key), schema.refuses(current, part, key)
       {
-        // While a value is set aside, its field has the manager's value or the default. These two
-        // are not kept.
+        // While a value is set aside, its field has the manager's value or the default. Neither of
+        // them is set aside.
         if aside == nil, setsAside(current, part, key, former: former) {
           after[aside: path] = FieldOwner(
             path: path, owner: entry?.owner ?? FieldOwner.earlier, declared: current)
@@ -270,11 +271,11 @@ extension Record {
 
 extension FieldOwner {
   /// The owner of a field after its value that was set aside is restored.
-  var owning: FieldOwner { FieldOwner(path: path, owner: owner) }
+  var afterRestoring: FieldOwner { FieldOwner(path: path, owner: owner) }
 
   /// The owner of a field that has the value `current`, after another value that was set aside is
   /// restored.
-  func yielding(to aside: FieldOwner, _ current: Value?) -> FieldOwner {
+  func givingWay(to aside: FieldOwner, _ current: Value?) -> FieldOwner {
     var entry = self
     if manager.isEmpty, isManaged { (entry.manager, entry.declared) = (owner, current) }
     entry.owner = aside.owner
@@ -283,8 +284,8 @@ extension FieldOwner {
 
   /// The value that is set aside, if it fits the kind now. A kind that is not registered takes
   /// every value.
-  func returning(to schema: KindSchema?) -> Value? {
+  func restoredValue(for schema: KindSchema?) -> Value? {
     guard isAside, let (part, key) = FieldOwner.parse(path) else { return nil }
-    return schema.map { $0.returning(self, part, key) } ?? declared
+    return schema.map { $0.restoredValue(of: self, part, key) } ?? declared
   }
 }

@@ -410,10 +410,10 @@ struct RecordTable: ~Copyable {
   ) -> Bool {
     guard let record = slots[slot] else { return false }
     let (oldBytes, oldFamilyBytes) = (record.contentBytes, record.familyBytes)
-    let isOther = record.shown.resolveEmbeds { resolve(record, &$0, $1) }
+    let differs = record.shown.resolveEmbeds { resolve(record, &$0, $1) }
     accountContent(of: record.ownerUID, growth: record.contentBytes - oldBytes)
     familyUsage.bytes += record.familyBytes - oldFamilyBytes
-    return isOther
+    return differs
   }
 
   // MARK: - Appointments

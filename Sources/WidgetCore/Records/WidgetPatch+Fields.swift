@@ -31,7 +31,8 @@ extension WidgetPatch {
   /// registered, nil, takes all of them.
   mutating func restoreValues(of record: Record, for schema: KindSchema?) {
     for entry in record.ownership?.asides ?? [] {
-      guard let (part, key) = FieldOwner.parse(entry.path), let value = entry.returning(to: schema)
+      guard let (part, key) = FieldOwner.parse(entry.path),
+        let value = entry.restoredValue(for: schema)
       else { continue }
       set(part, key, to: value)
       unsetData.removeAll { part == .data && $0.hasSameBytes(as: key) }

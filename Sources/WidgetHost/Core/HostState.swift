@@ -115,8 +115,8 @@ public struct HostState: Sendable {
   var order: [String] = []
   /// By bundle id.
   var running: [String: Running] = [:]
-  /// The bundles of which the daemon has kinds or widgets, but which no folder has.
   private var isStopping = false
+  /// The widgets of the last output `standing`, to output only changes.
   private var told: [WidgetSpec]?
   /// The ends of the traces, by bundle.
   private var traceEnds: [String: Duration] = [:]

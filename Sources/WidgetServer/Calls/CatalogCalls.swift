@@ -101,9 +101,9 @@ extension ServiceLoop {
         request.etag.isEmpty ? nil : request.etag == self.etag(current) ? current : .max
       let commit = try context.apply(
         .updateTheme(update, ifRevision: expected), by: responder.peer)
-      guard case .themeUpdated(let theme, let isOther) = commit.outcome else { throw .lost }
+      guard case .themeUpdated(let theme, let differs) = commit.outcome else { throw .lost }
       return UpdateThemeResponse(
-        theme: ThemeState(theme, etag: self.etag(theme.revision)), changed: isOther,
+        theme: ThemeState(theme, etag: self.etag(theme.revision)), changed: differs,
         revision: commit.revision)
     }
   }

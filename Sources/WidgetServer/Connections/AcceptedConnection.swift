@@ -9,8 +9,8 @@ import WidgetProto
 /// connection that begins with the guest's whole opening. Other connections are closed, and so are
 /// slow ones. A connection waits while its guest starts, and nothing is read from it meanwhile.
 ///
-/// The handler then leaves the pipeline. For a connection of a guest, the service still counts this
-/// object.
+/// When the protocol is known, the handler leaves the pipeline. For a connection of a guest, the
+/// service still counts this object.
 final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, ServerConnection {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
@@ -49,8 +49,8 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
     ) {
       guard !self.isDecided else { return }
       self.refuse(
-        "in \(self.service.context.limits.firstByteMilliseconds) ms it sent no complete first "
-          + "bytes of a protocol")
+        "it did not begin with a protocol of the daemon within "
+          + "\(self.service.context.limits.firstByteMilliseconds) ms")
     }
   }
 
@@ -73,7 +73,8 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
       decide()
       return pass(to: guest, context)
     } else {
-      return refuse("its first byte is \(first), which no protocol here begins with")
+      return refuse(
+        "its first byte is \(first), and no protocol of this daemon begins with it")
     }
     leave(context)
   }
@@ -82,7 +83,7 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
   private func leave(_ context: ChannelHandlerContext, hasWaited: Bool = false) {
     context.fireChannelRead(wrapInboundOut(received))
     received = ByteBuffer()
-    // Otherwise the present read is not complete yet.
+    // Without a wait, the present read goes on, and NIO completes it.
     if hasWaited { context.fireChannelReadComplete() }
     context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
   }
@@ -101,7 +102,8 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
         self.service.context.counters.countBytes(client.requestBytes)
         self.service.connections.closed(self)
       }
-      // First, because streams of HTTP/2 read by themselves only if their connection does.
+      // Set this before `adopt`: HTTP/2 streams read by themselves only if the connection already
+      // does.
       if hasWaited { self.setReading(true) }
       guest.adopt(self.channel, for: client)
       self.leave(context, hasWaited: hasWaited)

@@ -97,7 +97,7 @@ final class IncompleteRequests {
     for account in Array(waiting.values) where account.isTimed && account.deadline <= now {
       guard !slice.isOver else { return false }
       // The daemon may not have processed the rest yet.
-      if account.isLate() { set(0, for: account) } else { account.deadline = nextDeadline }
+      if account.endLate() { set(0, for: account) } else { account.deadline = nextDeadline }
     }
     return true
   }
@@ -121,7 +121,7 @@ public final class IncompleteRequest {
 
   /// Ends the request, because it has not arrived within `request_milliseconds`. Returns false if
   /// the daemon itself causes the delay.
-  public var isLate: () -> Bool = { true }
+  public var endLate: () -> Bool = { true }
 
   fileprivate init(of uid: UInt32, _ level: AccessPolicy.Level, in all: IncompleteRequests) {
     self.uid = uid

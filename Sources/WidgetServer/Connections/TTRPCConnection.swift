@@ -72,13 +72,13 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     self.context = context
     // The references are strong, and end by hand in `handlerRemoved`, because weak references make
     // all reference counts of the connection slow.
-    incomplete.isLate = closeLate
+    incomplete.endLate = closeLate
     unsent.onRoom = becameWritable
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
-    incomplete.isLate = { true }
+    incomplete.endLate = { true }
     unsent.onRoom = {}
     unsent.close()
     service.connections.closed(self)

@@ -33,8 +33,9 @@ final class Reloads {
           status, area: "settings", uid: responder.peer.uid, at: context.clock.now)
         responder.refuse(status, to: call)
       } else {
-        responder.respond(
-          ReloadResponse(applied: outcome.applied, needsRestart: outcome.needsRestart), to: call)
+        let response = ReloadResponse(
+          applied: outcome.applied, needsRestart: outcome.settingsForRestart)
+        responder.respond(response, to: call)
       }
     }
   }

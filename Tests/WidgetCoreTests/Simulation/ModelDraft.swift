@@ -66,9 +66,9 @@ struct Draft {
       try mark(id, failure)
       return .updated(id)
     case .updateTheme(let update, let expected):
-      let (outcome, isOther) = try theme.run(
+      let (outcome, differs) = try theme.run(
         update, ifRevision: expected, overridesMax: limits.themeOverridesMax, at: revision)
-      isChange = isOther
+      isChange = differs
       return outcome
     case .startActivity(let spec, let lifetime, let staleAfter, _):
       return try startActivity(spec, lifetime, staleAfter)

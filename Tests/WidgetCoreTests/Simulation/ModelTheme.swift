@@ -51,11 +51,11 @@ struct ModelTheme: Equatable {
     if values.count > overridesMax, !isFewer {
       throw .quotaExceeded(limit: "theme_overrides_max", maximum: overridesMax)
     }
-    let isOther = values != self.values
-    let isChange = isOther && !update.isDryRun
+    let differs = values != self.values
+    let isChange = differs && !update.isDryRun
     if isChange { (self.values, revision) = (values, next) }
     return (
-      .themeUpdated(RevisedTheme(overrides: values, revision: revision), isOther: isOther),
+      .themeUpdated(RevisedTheme(overrides: values, revision: revision), differs: differs),
       isChange
     )
   }

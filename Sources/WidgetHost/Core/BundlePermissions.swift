@@ -110,7 +110,7 @@ public struct BundlePermissions: Hashable, Sendable {
     guard BusName.isService(text) || BusName.isPattern(text) else {
       throw Failure("INVALID_ARGUMENT", "\"\(text.prefix(100))\" is not the name of a service")
     }
-    guard !permissions.allowBus(text) else { return text }
+    guard !permissions.allowsBus(text) else { return text }
     throw Failure(
       "PERMISSION_DENIED",
       "the permissions \(whose) do not allow the service \(text);"
@@ -120,7 +120,7 @@ public struct BundlePermissions: Hashable, Sendable {
   // MARK: Variables
 
   /// Whether programs get a variable of the host's environment.
-  public func allowsVariable(_ name: String) -> Bool { permissions.allowVariable(name) }
+  public func allowsVariable(_ name: String) -> Bool { permissions.allowsVariable(name) }
 
   // MARK: Programs
 
@@ -199,8 +199,8 @@ private struct HostRule {
   }
 
   func allows(_ address: WebAddress) -> Bool {
-    let isPort = port.map { $0 == address.port } ?? (address.port == 80 || address.port == 443)
-    guard isPort else { return false }
+    let fitsPort = port.map { $0 == address.port } ?? (address.port == 80 || address.port == 443)
+    guard fitsPort else { return false }
     return isPattern
       ? address.host.hasSuffix(host) && address.host.utf8.count > host.utf8.count
       : address.host == host
