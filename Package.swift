@@ -231,14 +231,16 @@ let package = Package(
     // Widgets in Swift, with types.
     .target(
       name: "WidgetProvider",
-      dependencies: ["WidgetClient", "WidgetModel", "WidgetProcess", "WidgetSystemd"]),
+      dependencies: [
+        "WidgetClient", "WidgetModel", "WidgetProcess", "WidgetSystemd", "WidgetTimers",
+      ]),
     .executableTarget(
       name: "widgetctl",
       dependencies: [
         "TaskThreads", "WidgetBar", "WidgetBundle", "WidgetBundleInstaller", "WidgetCairo",
         "WidgetClient", "WidgetDrawing", "WidgetExpression", "WidgetLayout", "WidgetModel",
         "WidgetProcess", "WidgetProto", "WidgetRender", "WidgetStorage", "WidgetTerminal",
-        "WidgetTimeZones", "WidgetYAML", arguments, "CFoundationStubs",
+        "WidgetTimeZones", "WidgetTimers", "WidgetYAML", arguments, "CFoundationStubs",
       ],
       path: "Clients/widgetctl",
       // It has a hundred commands and no hot path.
@@ -248,7 +250,7 @@ let package = Package(
       name: "widgetd-sysmon",
       dependencies: [
         "TaskThreads", "WidgetClient", "WidgetModel", "WidgetProcess", "WidgetProvider",
-        "WidgetSystemd", arguments, "CFoundationStubs",
+        "WidgetSystemd", "WidgetTimers", arguments, "CFoundationStubs",
       ],
       path: "Clients/widgetd-sysmon",
       linkerSettings: release(withoutFoundation: true)),
@@ -262,7 +264,8 @@ let package = Package(
       name: "WidgetHost",
       dependencies: [
         "CHostSystem", "CSystemd", "WidgetBundle", "WidgetClient", "WidgetExpression",
-        "WidgetModel", nioCore, nioPosix, .product(name: "NIOHTTP1", package: nio),
+        "WidgetModel", "WidgetTimers", nioCore, nioPosix,
+        .product(name: "NIOHTTP1", package: nio),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
       ]),
     .executableTarget(

@@ -30,13 +30,6 @@ enum Terminal {
     environment("NO_COLOR") == nil && environment("TERM") != "dumb"
   }
 
-  /// The time now.
-  static var now: Timestamp {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
-    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec)) ?? .epoch
-  }
-
   /// The local time zone at a time, as an offset from UTC: `+02:00`.
   static func zoneOffset(at time: Timestamp) -> String {
     var seconds = time_t(time.seconds)

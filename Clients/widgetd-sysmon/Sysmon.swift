@@ -5,6 +5,7 @@ import WidgetClient
 import WidgetProcess
 import WidgetProvider
 import WidgetSystemd
+import WidgetTimers
 
 /// Starts the program, and ends it with the exit status that the help text promises.
 @main
@@ -91,7 +92,7 @@ struct Sysmon: AsyncParsableCommand {
   /// The kinds, and a widget of each.
   static func runner(
     _ machine: some Machine, every interval: Duration, client: WidgetClient,
-    now: @escaping @Sendable () -> Timestamp = { .ofSystem },
+    now: @escaping @Sendable () -> Timestamp = { .wallClock() },
     clock: any Clock<Duration> = ContinuousClock(),
     report: @escaping @Sendable (String) -> Void = { errorLog.write($0, .warning) },
     note: @escaping @Sendable (String) -> Void = { errorLog.write($0, .info) }

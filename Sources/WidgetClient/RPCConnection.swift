@@ -4,12 +4,6 @@ import WidgetProto
 import WidgetTimers
 import WidgetTransport
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
-
 /// The receiver of one call's answers. Confined to the connection's loop.
 protocol CallReceiver: AnyObject {
   /// A message of a stream arrived.
@@ -149,7 +143,7 @@ final class RPCConnection: ChannelDuplexHandler {
   private func setLivenessTimer(_ deadline: NIODeadline) {
     guard let livenessTimer else { return }
     let delay = deadline - .now()
-    let date = Timestamp.now.advanced(by: .nanoseconds(delay.nanoseconds))
+    let date = Timestamp.wallClock().advanced(by: .nanoseconds(delay.nanoseconds))
     guard !livenessTimer.set(date), let eventLoop = context?.eventLoop else { return }
     eventLoop.assumeIsolated().scheduleTask(in: delay) { self.livenessIsDue() }
   }
@@ -245,14 +239,5 @@ final class RPCConnection: ChannelDuplexHandler {
     case .violation(let violation):
       fail(.protocolViolation("\(violation)"))
     }
-  }
-}
-
-extension Timestamp {
-  /// The time of the wall clock.
-  fileprivate static var now: Timestamp {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
-    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec)) ?? .epoch
   }
 }

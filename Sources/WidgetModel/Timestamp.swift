@@ -49,6 +49,9 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     return sum
   }
 
+  /// The same time without the fraction of a second, rounded down.
+  package var wholeSeconds: Timestamp { Timestamp(uncheckedSeconds: seconds, nanoseconds: 0) }
+
   public static func < (a: Timestamp, b: Timestamp) -> Bool {
     (a.seconds, a.nanoseconds) < (b.seconds, b.nanoseconds)
   }

@@ -3,6 +3,7 @@ import Synchronization
 public import WidgetClient
 public import WidgetModel
 import WidgetProcess
+public import WidgetTimers
 
 /// Keeps widgets written in Swift alive: the part with I/O.
 ///
@@ -33,7 +34,7 @@ public struct ProviderRunner: Sendable {
   public init(
     name: String, widgets: Widgets, instances: [WidgetSpec] = [], client: WidgetClient,
     options: ProviderOptions = ProviderOptions(prunesKinds: true),
-    now: @escaping @Sendable () -> Timestamp = { .ofSystem },
+    now: @escaping @Sendable () -> Timestamp = { .wallClock() },
     clock: any Clock<Duration> = ContinuousClock(),
     report: @escaping @Sendable (String) -> Void = { _ in },
     note: @escaping @Sendable (String) -> Void = { _ in }

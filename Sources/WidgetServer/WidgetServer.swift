@@ -3,6 +3,7 @@ public import Logging
 import NIOCore
 import NIOPosix
 import WidgetCore
+import WidgetModel
 import WidgetProto
 public import WidgetStorage
 

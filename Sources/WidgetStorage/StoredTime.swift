@@ -9,10 +9,7 @@ extension RunningTime {
   }
 
   /// The value for one column, which has room for 292 years.
-  var storedNanoseconds: Int64 {
-    let (product, isOver) = stored.seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    return isOver ? .max : product.addingReportingOverflow(stored.nanoseconds).partialValue
-  }
+  var storedNanoseconds: Int64 { elapsed.nanoseconds }
 
   /// nil if no log can have written the columns.
   init?(seconds: Int64, nanoseconds: Int64) {

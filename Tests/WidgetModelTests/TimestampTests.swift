@@ -47,6 +47,12 @@ struct TimestampTests {
     #expect(time.nanoseconds == 999_999_999)
   }
 
+  @Test func `whole seconds are rounded down, also before 1970`() throws {
+    #expect(try time(5, 999_999_999).wholeSeconds == (try time(5)))
+    #expect(try time(-6, 1).wholeSeconds == (try time(-6)))
+    #expect(Timestamp.latest.wholeSeconds == (try time(253_402_300_799)))
+  }
+
   @Test func `times are ordered by seconds and then nanoseconds`() throws {
     let ordered = [
       Timestamp.earliest, try time(-1, 5), try time(-1, 6), .epoch, try time(0, 1), try time(1),

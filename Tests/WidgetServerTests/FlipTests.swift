@@ -4,6 +4,7 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 import WidgetStorage
+import WidgetTimers
 
 @testable import WidgetServer
 

@@ -1,6 +1,7 @@
 import Testing
 import WidgetModel
 import WidgetProto
+import WidgetTimers
 
 @testable import WidgetServer
 

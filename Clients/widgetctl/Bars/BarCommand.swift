@@ -3,6 +3,7 @@ import TaskThreads
 import WidgetBar
 import WidgetClient
 import WidgetModel
+import WidgetTimers
 
 /// `bar`: widgets in a status bar.
 struct BarCommand: AsyncParsableCommand {
@@ -181,7 +182,7 @@ struct BarCommand: AsyncParsableCommand {
       where failure.exit == .timedOut && once && format == .i3blocks
     {
       board.fail(failure.message)
-      if let text = board.next(DateText(now: Terminal.now)) { Output.write(text) }
+      if let text = board.next(DateText(now: .wallClock())) { Output.write(text) }
       Output.writeError("widgetctl: \(failure.message)\n")
     }
   }

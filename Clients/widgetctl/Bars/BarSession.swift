@@ -3,6 +3,7 @@ import Glibc
 import WidgetBar
 import WidgetClient
 import WidgetModel
+import WidgetTimers
 
 /// The signals that i3bar and swaybar send when the bar is hidden and shown again.
 ///
@@ -127,7 +128,7 @@ struct BarSession: Sendable {
       switch happened {
       case .frame(let frame):
         if isOnce, case .disconnected(let error) = frame { return try end(&state, with: error) }
-        try state.board.take(frame, at: Terminal.now)
+        try state.board.take(frame, at: .wallClock())
         // Kinds may have changed while the connection was lost, and a query may have failed.
         if case .opened = frame { state.forgetKinds() }
         state.hasNewFrame = true
@@ -181,7 +182,7 @@ struct BarSession: Sendable {
       }
       state.untakenPause = Self.untakenPause
       let start = ContinuousClock.now
-      let dates = DateText(now: Terminal.now)
+      let dates = DateText(now: .wallClock())
       state.board.advance(to: dates.now)
       if let text = state.board.next(dates) {
         Output.write(text)
@@ -201,7 +202,7 @@ struct BarSession: Sendable {
     let words = BarSession.words(for: error)
     state.board.fail(words, isSelectionWrong: BarSession.isAboutSelection(error))
     let mustSucceed = isOnce && state.board.encoder.format == .i3blocks
-    if !isOnce || mustSucceed, let text = state.board.next(DateText(now: Terminal.now)) {
+    if !isOnce || mustSucceed, let text = state.board.next(DateText(now: .wallClock())) {
       Output.write(text)
     }
     guard mustSucceed else { throw error }

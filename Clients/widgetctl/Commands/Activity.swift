@@ -3,6 +3,7 @@ import WidgetClient
 import WidgetLayout
 import WidgetModel
 import WidgetProto
+import WidgetTimers
 
 /// `activity`: widgets that show a task while it lasts.
 struct ActivityCommand: AsyncParsableCommand {
@@ -349,7 +350,7 @@ struct ActivityListCommand: AsyncParsableCommand {
       around: { .map(["revision": .revision(revision), "widgets": $0]) }
     ) {
       guard !widgets.isEmpty || session.printer.width == nil else { return "no activities\n" }
-      return Table.of(activities: widgets.map(\.widget), now: Terminal.now)
+      return Table.of(activities: widgets.map(\.widget), now: .wallClock())
         .text(width: session.printer.width, painter)
     }
   }

@@ -3,6 +3,7 @@ import WidgetClient
 import WidgetExpression
 import WidgetModel
 import WidgetTimeZones
+import WidgetTimers
 
 /// `eval`: evaluates an expression.
 struct EvalCommand: AsyncParsableCommand {
@@ -68,7 +69,7 @@ struct EvalCommand: AsyncParsableCommand {
     let session = widget == nil ? global.session(socketPath: "") : try global.session()
     var bindings: [ExpressionValue?] = [
       ExpressionValue(try object(data)), ExpressionValue(try object(parameters)), nil, nil,
-      .timestamp(Terminal.now), nil, EvalCommand.entry(nil),
+      .timestamp(Timestamp.wallClock()), nil, EvalCommand.entry(nil),
     ]
     if let widget {
       bindings = EvalCommand.bindings(
@@ -119,7 +120,7 @@ struct EvalCommand: AsyncParsableCommand {
     ]
     return [
       ExpressionValue(widget.data), ExpressionValue(widget.parameters), nil,
-      ExpressionValue(state), .timestamp(Terminal.now),
+      ExpressionValue(state), .timestamp(Timestamp.wallClock()),
       ExpressionValue(widget.data["status"] ?? .map([:])), entry(widget.timeline?.current),
     ]
   }

@@ -3,6 +3,7 @@ import Glibc
 import WidgetClient
 import WidgetModel
 import WidgetProto
+import WidgetTimers
 
 /// `gallery`: shows the look of kinds, in each family.
 struct GalleryCommand: AsyncParsableCommand {
@@ -181,7 +182,7 @@ struct GalleryCommand: AsyncParsableCommand {
     let format = pictures ?? .svg
     for preview in previews {
       guard let widget = preview.widget else { continue }
-      var page = RenderPage(dates: DateText(now: Terminal.now))
+      var page = RenderPage(dates: DateText(now: .wallClock()))
       page.appearance = picture.appearance ?? .dark
       let name = ([preview.kind.rawValue, recommendation, preview.family.name] as [String?])
         .compactMap(\.self).joined(separator: "-")

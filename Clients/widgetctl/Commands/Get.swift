@@ -1,6 +1,7 @@
 import ArgumentParser
 import WidgetClient
 import WidgetModel
+import WidgetTimers
 
 /// `get`: shows widgets, or values of them.
 struct GetCommand: AsyncParsableCommand {
@@ -142,7 +143,7 @@ struct GetCommand: AsyncParsableCommand {
   }
 
   /// A line for each failure, in the words of `ls`. Empty if nothing has failed.
-  static func errorText(of widget: Widget, now: Timestamp = Terminal.now) -> String {
+  static func errorText(of widget: Widget, now: Timestamp = .wallClock()) -> String {
     let dates = DateText(now: now)
     return widget.failures.map { $0.words { "for \(dates.age(of: $0))" } }.joined(separator: "\n")
   }
@@ -153,7 +154,7 @@ struct GetCommand: AsyncParsableCommand {
   /// - Parameter namesWidget: Whether each line begins with the widget's id.
   static func problems(
     of widget: Widget, _ providers: ProviderFacts = ProviderFacts(), owners: [FieldOwner] = [],
-    now: Timestamp = Terminal.now, namesWidget: Bool = false
+    now: Timestamp = .wallClock(), namesWidget: Bool = false
   ) -> String {
     let asides = owners.filter(\.isAside).map { AsideValues.Entry(widget: widget.id, field: $0) }
     let dates = DateText(now: now)

@@ -1,6 +1,7 @@
 import ArgumentParser
 import WidgetClient
 import WidgetModel
+import WidgetTimers
 
 /// `ls`: lists widgets.
 struct ListCommand: AsyncParsableCommand {
@@ -136,7 +137,7 @@ extension Printer {
   ) -> String {
     if widgets.isEmpty, width != nil { return "no widgets\n" }
     return Table.of(
-      widgets, now: Terminal.now, mask: mask, reasons: reasons, providers: providers
+      widgets, now: .wallClock(), mask: mask, reasons: reasons, providers: providers
     ) {
       FieldOptions.projected($0, paths)
     }.text(width: width, painter)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import WidgetClient
+import WidgetTimers
 
 /// `status`: the state of the daemon, at a glance.
 struct StatusCommand: AsyncParsableCommand {
@@ -41,7 +42,7 @@ struct StatusCommand: AsyncParsableCommand {
     var report = StatusReport(
       socket: choice.path, state: StatusCommand.state(of: connection),
       next: Doctor.command(forSocket: choice.path), asRoot: "sudo " + choice.asRoot("status"),
-      now: Terminal.now)
+      now: .wallClock())
     if case .answered(let answers) = connection {
       report.level = answers.level
       report.stats = answers.stats

@@ -2,6 +2,7 @@ import ArgumentParser
 import WidgetModel
 import WidgetRender
 import WidgetTerminal
+import WidgetTimers
 
 /// The options of one picture of `view`.
 struct PictureOptions: ParsableArguments {
@@ -96,7 +97,7 @@ struct PictureOptions: ParsableArguments {
         isTerminal: Terminal.outputIsTerminal, noColor: noColor, environment: Terminal.environment),
       appearance: appearance ?? (terminal.isLight == true ? .light : .dark),
       width: width ?? Terminal.width ?? PictureOptions.widthDefault, height: height,
-      isTitled: isTitled, dates: DateText(now: now ?? Terminal.now), tellsAll: tellsAll,
+      isTitled: isTitled, dates: DateText(now: now ?? Timestamp.wallClock()), tellsAll: tellsAll,
       writesLinks: terminal.hasLinks)
   }
 }

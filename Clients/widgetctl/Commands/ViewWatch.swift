@@ -2,6 +2,7 @@ import WidgetClient
 import WidgetModel
 import WidgetRender
 import WidgetTerminal
+import WidgetTimers
 
 /// `view --watch`: redraws at every change.
 struct ViewWatch: Sendable {
@@ -116,7 +117,7 @@ private actor ViewScreen {
     case .opened: wasOpen = true
     default: break
     }
-    loss = .after(frame, loss, at: Terminal.now)
+    loss = .after(frame, loss, at: .wallClock())
     let changed = try mirror.apply(frame) != nil
     seen.formUnion(view.ids.filter { mirror[$0] != nil })
     if case .theme = frame, mirror.isSynced { return try draw() }
@@ -124,7 +125,7 @@ private actor ViewScreen {
     if case .upcoming = frame, mirror.isSynced { return setTimer(view.page(theme)) }
     guard changed, mirror.isSynced else { return }
     for id in view.ids {
-      mirror[id].map { dismissals.look(at: $0, revision: mirror.revision, now: Terminal.now) }
+      mirror[id].map { dismissals.look(at: $0, revision: mirror.revision, now: .wallClock()) }
     }
     // A failed query is repeated at the next change. Until then, draw with the known kinds.
     var kinds = kinds
@@ -147,7 +148,7 @@ private actor ViewScreen {
   func followTime() async {
     for await _ in due {
       timer.hasFired()
-      _ = mirror.advance(to: Terminal.now)
+      _ = mirror.advance(to: Timestamp.wallClock())
       try? draw()
     }
   }
@@ -194,7 +195,7 @@ private actor ViewScreen {
   }
 
   private func setTimer(_ page: PicturePage) {
-    var delays = [mirror.untilNextDate(Terminal.now)]
+    var delays = [mirror.untilNextDate(Timestamp.wallClock())]
     // In a pipe, the text changes without a frame only at entries of timelines.
     if terminal != nil {
       delays += view.widgets(in: mirror).map { page.dates.untilChange(of: $0, kinds.providers) }

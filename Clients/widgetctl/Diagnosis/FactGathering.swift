@@ -2,6 +2,7 @@ import Glibc
 import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
+import WidgetTimers
 
 /// Asks the system and the daemon. Every question has a time limit. The questions change nothing,
 /// except that connecting starts a service whose socket systemd holds.
@@ -40,7 +41,7 @@ extension Facts {
     }
     facts.bundles = await bundles(at: choice.path)
     if facts.isListenerOfInterest { facts.listener = facts.findListener() }
-    facts.now = Terminal.now
+    facts.now = Timestamp.wallClock()
     return facts
   }
 

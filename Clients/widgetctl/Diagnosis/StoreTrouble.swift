@@ -38,8 +38,3 @@ extension Session {
     return trouble
   }
 }
-
-extension Timestamp {
-  /// Without the fraction of a second, which people do not need.
-  var wholeSeconds: Timestamp { Timestamp(seconds: seconds, nanoseconds: 0) ?? self }
-}

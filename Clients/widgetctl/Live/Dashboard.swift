@@ -5,6 +5,7 @@ import WidgetLayout
 import WidgetModel
 import WidgetRender
 import WidgetTerminal
+import WidgetTimers
 
 /// `dashboard`: shows all widgets on the full screen, and handles input for them.
 struct DashboardCommand: AsyncParsableCommand {
@@ -157,7 +158,7 @@ struct DashboardOptions {
       throw CommandFailure(
         .usage, "this terminal cannot be drawn on (TERM); `widgetctl view --watch` prints lines")
     }
-    var metrics = LayoutMetrics.cells { DateText(now: Terminal.now).text(of: $0).onOneLine }
+    var metrics = LayoutMetrics.cells { DateText(now: .wallClock()).text(of: $0).onOneLine }
     metrics.showsURLs = !capabilities.hasLinks
     var options = LiveOptions(ids: ids, metrics: metrics)
     options.isSelection = !selection.isEmpty

@@ -3,6 +3,7 @@ import WidgetLayout
 import WidgetModel
 import WidgetRender
 import WidgetTerminal
+import WidgetTimers
 
 /// The state machine of a dashboard. It takes frames and input, and returns effects and a picture.
 ///
@@ -473,5 +474,5 @@ struct LiveOptions: Sendable {
   /// The extra watches that the arrangement needs.
   var feeds: [LiveArrangement.Feed] { arrangement?.feeds ?? [] }
   /// The clock.
-  var now: @Sendable () -> Timestamp = { Terminal.now }
+  var now: @Sendable () -> Timestamp = { .wallClock() }
 }

@@ -3,6 +3,7 @@ import WidgetCairo
 import WidgetClient
 import WidgetDrawing
 import WidgetModel
+import WidgetTimers
 
 /// `render`: draws widgets into a picture file.
 struct RenderCommand: AsyncParsableCommand {
@@ -192,7 +193,7 @@ struct RenderCommand: AsyncParsableCommand {
   }
 
   private func page() -> RenderPage {
-    var page = RenderPage(dates: DateText(now: Terminal.now))
+    var page = RenderPage(dates: DateText(now: .wallClock()))
     page.appearance = appearance
     (page.width, page.height, page.family) = (width, height, family)
     page.tellsAll = connection.verbose
@@ -275,7 +276,7 @@ struct RenderOutput: Sendable {
     var page = page
     page.loss = loss
     page.removed = removed
-    page.dates.now = now ?? Terminal.now
+    page.dates.now = now ?? Timestamp.wallClock()
     if let theme { page.theme = theme }
     switch format {
     case .svg:

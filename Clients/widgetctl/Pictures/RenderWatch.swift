@@ -1,5 +1,6 @@
 import WidgetClient
 import WidgetModel
+import WidgetTimers
 
 /// `render --watch`: a file that follows every change.
 struct RenderWatch: Sendable {
@@ -71,7 +72,7 @@ private actor RenderedFile {
     let wasSynced = mirror.isSynced
     let formerLoss = loss?.words
     if case .theme(let state) = frame { theme = state.theme }
-    loss = .after(frame, loss, at: Terminal.now)
+    loss = .after(frame, loss, at: .wallClock())
     let changed = try mirror.apply(frame) != nil
     if case .theme = frame, mirror.isSynced { return try draw() }
     if formerLoss != loss?.words, written != nil { return try draw() }
@@ -93,7 +94,7 @@ private actor RenderedFile {
   /// Redraws text that depends on the time.
   func timeHasPassed() throws {
     timer.hasFired()
-    _ = mirror.advance(to: Terminal.now)
+    _ = mirror.advance(to: Timestamp.wallClock())
     try draw()
   }
 
@@ -122,7 +123,7 @@ private actor RenderedFile {
   }
 
   private func setTimer() {
-    let dates = DateText(now: Terminal.now)
+    let dates = DateText(now: .wallClock())
     let widgets = watch.ids.isEmpty ? watch.widgets(in: mirror) : Array(known.values)
     let delays = widgets.map { dates.untilChange(of: $0, kinds.providers) }
     let rest = [mirror.untilNextDate(dates.now), loss.map { dates.untilAgeChanges(of: $0.since) }]

@@ -1,5 +1,6 @@
 import WidgetClient
 import WidgetModel
+import WidgetTimers
 
 /// A timer for programs that sleep until a text on the screen changes with time.
 ///
@@ -19,7 +20,7 @@ struct WakeTimer {
   mutating func set(_ delay: Duration?) {
     guard delay != self.delay else { return }
     self.delay = delay
-    alarm.set(delay.map { Terminal.now.advanced(by: $0) })
+    alarm.set(delay.map { Timestamp.wallClock().advanced(by: $0) })
   }
 
   /// Call it after the timer has fired, before `set`.

@@ -1,5 +1,6 @@
 import WidgetClient
 import WidgetModel
+import WidgetTimers
 
 /// Turns frames of a stream into text: lines for people, or one document per frame.
 ///
@@ -15,7 +16,7 @@ struct WatchPrinter: Sendable {
   /// Whether lines for people have the changes of the content.
   let tellsContent: Bool
   /// The time now, for frames without a time.
-  var now: @Sendable () -> Timestamp = { Terminal.now }
+  var now: @Sendable () -> Timestamp = { .wallClock() }
   /// The text of a time of day, for people.
   var clock: @Sendable (Timestamp) -> String = { Terminal.timeOfDay($0) }
   private var shown: [WidgetID: Widget] = [:]

@@ -3,6 +3,7 @@ import Synchronization
 import WidgetClient
 import WidgetModel
 import WidgetProto
+import WidgetTimers
 
 /// The activity of a running command: it follows the command's reports, keeps the widget fresh, and
 /// reports the result at the end.
@@ -62,7 +63,7 @@ actor RunActivity {
     spec.id = id
     let request = StartActivityRequest(
       widget: spec, staleAfter: min(staleAfter, startStaleMax),
-      requestID: "run-start-\(getpid())-\(Terminal.now.nanosecondsSinceEpoch)")
+      requestID: "run-start-\(getpid())-\(Timestamp.wallClock().nanosecondsSinceEpoch)")
     func activity(isConfirmed: Bool, _ request: StartActivityRequest) -> RunActivity {
       RunActivity(
         id, request, isUnique: isUnique, isConfirmed: isConfirmed, staleAfter: staleAfter,
@@ -180,7 +181,7 @@ actor RunActivity {
     var request = EndActivityRequest(
       id: id, patch: StatePatch(setData: data, unsetData: ["progress", "status"]),
       dismissal: dismissal,
-      requestID: "run-\(getpid())-\(Terminal.now.nanosecondsSinceEpoch)")
+      requestID: "run-\(getpid())-\(Timestamp.wallClock().nanosecondsSinceEpoch)")
     // The daemon has not answered for a while already.
     let options = isConfirmed ? RunActivity.options : CallOptions(timeout: RunActivity.patience)
     // Another activity may have an id that the user chose, and must not be ended.

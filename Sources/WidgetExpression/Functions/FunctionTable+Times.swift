@@ -29,7 +29,7 @@ extension FunctionTable {
           switch value {
           case .timestamp(let time): return .int(ofTime(CivilTime(time, offset: 0)))
           case .duration(let duration):
-            guard let ofDuration, let nanoseconds = Times.nanoseconds(duration) else { return nil }
+            guard let ofDuration, let nanoseconds = duration.checkedNanoseconds else { return nil }
             return .int(ofDuration(nanoseconds))
           default: return nil
           }

@@ -4,18 +4,10 @@ import WidgetModel
 enum Times {
   /// The duration, if it fits in 2^63 nanoseconds.
   static func checked(_ duration: Duration) throws(ExpressionFailure) -> Duration {
-    guard nanoseconds(duration) != nil else {
+    guard duration.checkedNanoseconds != nil else {
       throw ExpressionFailure(.outOfRange, "the duration is beyond 292 years")
     }
     return duration
-  }
-
-  /// Nanoseconds, if they fit.
-  static func nanoseconds(_ duration: Duration) -> Int64? {
-    let (seconds, attoseconds) = duration.components
-    let (product, overflows) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    let (sum, carries) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
-    return overflows || carries ? nil : sum
   }
 
   static func add(_ time: Timestamp, _ duration: Duration) throws(ExpressionFailure) -> Timestamp {

@@ -126,7 +126,7 @@ final class BusConnection {
     if let deadline {
       let left = deadline - .now
       guard left > .zero else { return false }
-      let own = left.wholeNanoseconds / 1_000_000 + 1
+      let own = left.nanoseconds / 1_000_000 + 1
       if milliseconds < 0 || own < milliseconds {
         milliseconds = min(own, 1_000_000)
         isOver = own == milliseconds

@@ -1,10 +1,8 @@
-// Both imports are for `timespec`. CSystemd includes its header, too, and the compiler attributes the
-// type to the module that it reads first: https://github.com/apple/swift-system/pull/320.
-import CSystemd
 import Glibc
 public import WidgetBundle
 public import WidgetClient
 import WidgetModel
+import WidgetTimers
 
 /// Runs bundles: the part with I/O.
 ///
@@ -195,7 +193,7 @@ public actor Host {
   }
 
   var now: HostTime {
-    HostTime(wall: Host.wall(), uptime: clock.now - start)
+    HostTime(wall: .wallClock(), uptime: clock.now - start)
   }
 
   // MARK: Messages
@@ -371,13 +369,5 @@ public actor Host {
     }
     guard !hasEnded else { return }
     handle(machine.tick(at: now))
-  }
-}
-
-extension Host {
-  fileprivate static func wall() -> Timestamp {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
-    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec)) ?? .epoch
   }
 }

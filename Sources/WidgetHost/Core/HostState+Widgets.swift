@@ -162,7 +162,3 @@ extension BundleFailure {
     ])
   }
 }
-
-extension Timestamp {
-  var wholeSeconds: Timestamp { Timestamp(seconds: seconds, nanoseconds: 0) ?? self }
-}

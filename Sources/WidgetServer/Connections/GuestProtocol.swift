@@ -1,6 +1,8 @@
 public import Logging
 public import NIOCore
+import WidgetModel
 import WidgetProto
+import WidgetTimers
 
 /// A protocol that shares the daemon's socket with ttrpc.
 ///

@@ -1,4 +1,5 @@
 import NIOCore
+import WidgetModel
 
 /// The lease of a session: the time that its provider may be silent.
 struct Lease {

@@ -2,6 +2,7 @@ import NIOCore
 import WidgetCore
 import WidgetModel
 import WidgetProto
+import WidgetTimers
 
 /// Sessions of providers: opening, frames in, ending.
 ///

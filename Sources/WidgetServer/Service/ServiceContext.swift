@@ -1,4 +1,3 @@
-import Glibc
 import Logging
 import NIOCore
 import WidgetCore
@@ -364,25 +363,5 @@ final class ServiceContext {
   func writePeerLines() {
     peerLineTimer?.cancel()
     for line in peerLines.takeDue(at: .now() + PeerLines.period) { write(line) }
-  }
-}
-
-extension Timestamp {
-  /// The time of the system's clock.
-  static func wallClock() -> Timestamp {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
-    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec)) ?? .epoch
-  }
-}
-
-extension Duration {
-  /// Whole nanoseconds, clamped to the range of an `Int64`.
-  var nanoseconds: Int64 {
-    let (seconds, attoseconds) = components
-    let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    guard !overflow else { return seconds < 0 ? .min : .max }
-    let (sum, carried) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
-    return carried ? (seconds < 0 ? .min : .max) : sum
   }
 }

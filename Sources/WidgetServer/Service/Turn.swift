@@ -3,6 +3,7 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 import WidgetStorage
+import WidgetTimers
 
 /// Whether this is the first attempt of a call, or a retry because the group of its turn failed.
 enum Attempt {

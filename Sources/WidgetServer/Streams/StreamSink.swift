@@ -1,4 +1,5 @@
 import NIOCore
+import WidgetModel
 import WidgetProto
 
 /// The receiver of a stream's messages: the interface between the service and a transport.

@@ -1,4 +1,5 @@
 public import WidgetModel
+import WidgetTimers
 
 /// The wall clock of a daemon. The daemon reads all its dates here.
 ///

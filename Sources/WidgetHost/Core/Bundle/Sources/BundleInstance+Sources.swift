@@ -26,7 +26,7 @@ extension BundleInstance {
     }
     var delay = interval
     if source.isAligned {
-      let step = interval.wholeNanoseconds
+      let step = max(1, interval.nanoseconds)
       let past = now.wall.nanosecondsSinceEpoch % step
       delay = .nanoseconds(step - (past < 0 ? past + step : past))
     }
@@ -336,15 +336,6 @@ extension BundleInstance {
 extension Source {
   fileprivate var isOfSignals: Bool {
     if case .bus(let input) = input, case .signal = input.work { true } else { false }
-  }
-}
-
-extension Duration {
-  /// Rounded down, at least 1.
-  var wholeNanoseconds: Int64 {
-    let (seconds, attoseconds) = components
-    let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    return overflow ? .max : max(1, product + attoseconds / 1_000_000_000)
   }
 }
 
