@@ -17,7 +17,7 @@ import WidgetModel
       used = Array(repeating: 0, count: count)
     }
 
-    mutating func add(_ member: Int) { queue.add(member, accounts[member]) }
+    mutating func add(_ member: Int) { queue.add(member, &accounts[member]) }
 
     /// Lets the next member work.
     mutating func step(_ cost: (Int) -> UInt64) throws -> Int {
@@ -56,6 +56,74 @@ import WidgetModel
     var waited = 0
     while try bench.step({ _ in 100 }) != 10 { waited += 1 }
     #expect(waited <= 1)
+  }
+
+  /// All of them begin at the same cost, which their first pieces exceed by far.
+  @Test func `a member with small pieces does not wait for one piece of each other`() throws {
+    var bench = Bench(count: 17)
+    for member in 0..<16 { bench.add(member) }
+    for _ in 0..<16 { bench.add(try bench.step { _ in 1_000 }) }
+    for _ in 0..<100 {
+      bench.add(16)
+      var waited = 0
+      while true {
+        let member = try bench.step { $0 == 16 ? 10 : 1_000 }
+        if member == 16 { break }
+        bench.add(member)
+        waited += 1
+      }
+      #expect(waited == 0)
+      // The others work until it comes back.
+      for _ in 0..<2 { bench.add(try bench.step { _ in 1_000 }) }
+    }
+  }
+
+  @Test func `a small piece before each large one puts nobody ahead of small pieces`() throws {
+    var bench = Bench(count: 17)
+    var isLarge = Array(repeating: false, count: 16)
+    func cost(_ member: Int) -> UInt64 {
+      guard member < 16 else { return 10 }
+      isLarge[member].toggle()
+      return isLarge[member] ? 1_000 : 10
+    }
+    for member in 0..<16 { bench.add(member) }
+    for _ in 0..<32 { bench.add(try bench.step(cost)) }
+    for _ in 0..<100 {
+      bench.add(16)
+      while true {
+        let member = try bench.step(cost)
+        if member == 16 { break }
+        bench.add(member)
+        #expect(!isLarge[member])
+      }
+      for _ in 0..<2 { bench.add(try bench.step(cost)) }
+    }
+  }
+
+  @Test func `newcomers without end do not keep a member waiting`() throws {
+    var bench = Bench(count: 1_000)
+    for newcomer in 1...4 { bench.add(newcomer) }
+    bench.add(0)
+    var turns = 0
+    for newcomer in 5..<1_000 {
+      let member = try bench.step { _ in 1_000 }
+      turns += member == 0 ? 1 : 0
+      bench.add(member == 0 ? 0 : newcomer)
+    }
+    #expect(turns > 1_000 / 5 / 10)
+  }
+
+  @Test func `other work of a waiting member counts for its next turn`() throws {
+    var bench = Bench(count: 2)
+    for member in 0..<2 { bench.add(member) }
+    bench.queue.charge(100, to: &bench.accounts[0], isPiece: false)
+    var turns: [Int] = []
+    for _ in 0..<20 {
+      let member = try bench.step { _ in 10 }
+      turns.append(member)
+      bench.add(member)
+    }
+    #expect((4...6).contains(turns.count { $0 == 0 }))
   }
 
   @Test func `an idle member gets no extra turns afterwards`() throws {

@@ -139,6 +139,49 @@ import WidgetProto
     }
   }
 
+  /// Each of the 16 connections has sent many calls of the same cost. Another one calls again and
+  /// again, when it has its answer.
+  @Test(arguments: [300, 900, 1_900, 2_400, 4_600, 7_000] as [Int64])
+  func `calls are answered within two passes, however many connections have long calls`(
+    microseconds: Int64
+  ) throws {
+    let turn = Turn(eventLoop: EmbeddedEventLoop(), remembersCalls: false)
+    var pass: UInt64 = 1
+    turn.loopPass = { pass }
+    let queue = WorkQueue(turn: turn)
+    queue.clock = { [clock] in clock.now }
+    let small = parts(cost: .microseconds(40), count: 0)
+    let cost = TimeAmount.microseconds(microseconds)
+    func serve() {
+      pass += 1
+      queue.serve()
+    }
+    // It has called before.
+    for _ in 0..<20 {
+      small.left = 1
+      queue.submit(small)
+      serve()
+    }
+    let long = (0..<16).map { _ in parts(cost: cost) }
+    for work in long { queue.submit(work) }
+    // The first call of a connection is longer than expected.
+    for _ in 0..<32 { serve() }
+    for _ in 0..<400 {
+      // It sends the call at the beginning of a pass that has not read it.
+      let start = clock.now
+      serve()
+      small.left = 1
+      queue.submit(small)
+      serve()
+      #expect(small.left == 0)
+      let bound = WorkQueue.turnMax + WorkQueue.sliceMax
+      #expect(clock.now - start <= max(cost, bound) + bound)
+    }
+    let shares = long.map(\.used.nanoseconds)
+    let most = try #require(shares.max()), least = try #require(shares.min())
+    #expect(most - least <= 2 * max(cost, .milliseconds(2)).nanoseconds)
+  }
+
   @Test func `a long part is not put off for ever by small work`() {
     let long = parts(uid: 1, cost: .milliseconds(10))
     let small = parts(uid: 2, cost: .microseconds(100))

@@ -19,7 +19,7 @@ protocol SlicedWork: AnyObject {
 /// The owner of a workload, and the workload's cost so far.
 final class WorkShare {
   let uid: UInt32
-  fileprivate var account = FairQueue<any SlicedWork>.Account()
+  fileprivate var account = FairQueue<any SlicedWork>.Account(expected: WorkQueue.expectedAtFirst)
   fileprivate var state = State.idle
 
   fileprivate enum State { case idle, waiting, working }
@@ -38,10 +38,11 @@ struct TimeSlice {
 
 /// Shares the loop's time: among users, and among the workloads of each user.
 ///
-/// If no workload waits, a new one is done at once. Otherwise the workload with the lowest cost
-/// gets the next slice of time. One pass of the loop has a bound, so that it reads again soon. A peer
-/// with little work waits for about one turn, however much others have sent. Work in parts that are
-/// longer than the bound has separate passes: otherwise the answers of the pass wait for it.
+/// If no workload waits, a new one is done at once. Otherwise the workload with the lowest cost and
+/// the shortest slice gets the next slice of time. One pass of the loop has a bound, so that it
+/// reads again soon. A peer with little work waits for about one turn, however much others have
+/// sent. A slice that is longer than `longMin` has a pass of its own: otherwise the answers of the
+/// pass wait for it.
 ///
 /// Confined to the event loop.
 final class WorkQueue {
@@ -63,7 +64,7 @@ final class WorkQueue {
   private lazy var clockOfSlice: () -> NIODeadline = { [unowned self] in clock() + owed }
 
   private struct User {
-    var account = FairQueue<UInt32>.Account()
+    var account = FairQueue<UInt32>.Account(expected: WorkQueue.expectedAtFirst)
     var workloads = FairQueue<any SlicedWork>()
     /// Whether the user is in `queue`.
     var isWaiting = false
@@ -73,6 +74,11 @@ final class WorkQueue {
   static let turnMax = TimeAmount.milliseconds(4)
   /// The part of that time that one workload gets before the next.
   static let sliceMax = TimeAmount.milliseconds(1)
+  /// A workload whose slices are longer than this has a pass of its own. Slices are longer than
+  /// `sliceMax` if a part is, such as a costly call.
+  static let longMin = TimeAmount.milliseconds(2)
+  /// The expected cost of the first slice of a workload or user, in nanoseconds.
+  fileprivate static let expectedAtFirst = UInt64(sliceMax.nanoseconds)
   /// With more users than this, those without waiting work are forgotten.
   private static let usersMax = 64
 
@@ -101,12 +107,13 @@ final class WorkQueue {
     return begin(share)
   }
 
-  /// Whether the pass has time for the next slice of a workload, which probably costs as much as the
-  /// last one. If the pass has done nothing else, nobody waits for its end.
+  /// Whether the pass has time for the next slice of a workload. If the pass has done nothing else,
+  /// nobody waits for its end.
   private func fits(_ share: WorkShare) -> Bool {
     guard spent > .zero else { return true }
-    let expected = spent + .nanoseconds(Int64(share.account.last))
-    return spent < WorkQueue.turnMax && expected <= WorkQueue.turnMax + WorkQueue.sliceMax
+    let expected = TimeAmount.nanoseconds(Int64(clamping: share.account.expected))
+    return spent < WorkQueue.turnMax && expected <= WorkQueue.longMin
+      && spent + expected <= WorkQueue.turnMax + WorkQueue.sliceMax
   }
 
   private func begin(_ share: WorkShare) -> TimeSlice {
@@ -134,7 +141,7 @@ final class WorkQueue {
     let share = workload.share
     guard share.state == .idle else { return }
     share.state = .waiting
-    users[share.uid, default: User()].workloads.add(workload, share.account)
+    users[share.uid, default: User()].workloads.add(workload, &share.account)
     wait(for: share.uid)
     turn.open()
   }
@@ -209,25 +216,28 @@ final class WorkQueue {
   func charge(_ share: WorkShare, _ body: () -> Void) {
     let start = clock()
     body()
-    charge(share, clock() - start)
+    charge(share, clock() - start, isSlice: false)
   }
 
-  private func charge(_ share: WorkShare, _ cost: TimeAmount) {
-    guard cost >= WorkQueue.costMin || share.account.last > 0 else { return }
+  private func charge(_ share: WorkShare, _ cost: TimeAmount, isSlice: Bool = true) {
+    guard cost >= WorkQueue.costMin || share.account.counts(above: WorkQueue.costMinNanoseconds)
+    else { return }
     let nanoseconds = UInt64(cost.nanoseconds)
     var user = users.removeValue(forKey: share.uid) ?? User()
-    user.workloads.charge(nanoseconds, to: &share.account)
-    queue.charge(nanoseconds, to: &user.account)
+    user.workloads.charge(nanoseconds, to: &share.account, isPiece: isSlice)
+    queue.charge(nanoseconds, to: &user.account, isPiece: isSlice)
     users[share.uid] = user
   }
 
   /// Puts a user with waiting workloads into the queue.
   private func wait(for uid: UInt32) {
-    guard let user = users[uid], !user.isWaiting, !user.workloads.isEmpty else { return }
-    queue.add(uid, user.account)
-    users[uid]?.isWaiting = true
+    guard var user = users[uid], !user.isWaiting, !user.workloads.isEmpty else { return }
+    queue.add(uid, &user.account)
+    user.isWaiting = true
+    users[uid] = user
   }
 
   /// The minimum cost that is counted.
   private static let costMin = TimeAmount.microseconds(20)
+  private static let costMinNanoseconds = UInt64(costMin.nanoseconds)
 }
