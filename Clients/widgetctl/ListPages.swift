@@ -6,12 +6,13 @@ enum ListPages {
   ///
   /// - Parameter read: reads the page of a token, which is empty for the first one. It returns the
   ///   next token, which is empty after the last page.
-  /// - Throws: also if a page repeats its token, because the list would have no end.
+  /// - Throws: also if the list has no end; see `PageTokens`.
   static func read(
     _ options: CallOptions,
     _ read: (_ token: String, _ options: CallOptions) async throws(ClientError) -> String
   ) async throws(ClientError) {
     let start = ContinuousClock.now
+    var tokens = PageTokens()
     var token = ""
     repeat {
       var rest = options
@@ -23,10 +24,7 @@ enum ListPages {
         guard case .deadlineExceeded = error, let timeout = options.timeout else { throw error }
         throw .deadlineExceeded(timeout)
       }
-      guard next.isEmpty || next != token else {
-        throw .protocolViolation("a page of a list gives its own page token again")
-      }
-      token = next
+      token = try tokens.next(next)
     } while !token.isEmpty
   }
 }

@@ -299,12 +299,13 @@ public struct ProviderRunner: Sendable {
   private func forEachPage(
     of kind: KindName, _ body: ([Widget]) async throws(ClientError) -> Void
   ) async throws(ClientError) {
+    var tokens = PageTokens()
     var token = ""
     repeat {
       let answer = try await client.listWidgets(
         ListWidgetsRequest(selector: Selector(kinds: [kind]), pageSize: 100, pageToken: token))
       try await body(answer.widgets.map(\.widget))
-      token = answer.nextPageToken
+      token = try tokens.next(answer.nextPageToken)
     } while !token.isEmpty
   }
 

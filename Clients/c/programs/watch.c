@@ -25,6 +25,8 @@
 #define ONCE_BYTES_MAX ((size_t)1 << 30)
 /* The time for each question about a missing widget or kind. */
 #define QUESTION_MILLISECONDS 2000
+/* The maximum number of pages that a question reads. */
+#define QUESTION_PAGES_MAX 1000
 /* The longest time, before the end of --timeout, for the question whether the daemon answers. */
 #define LAST_QUESTION_MILLISECONDS 1000
 
@@ -219,7 +221,8 @@ static bool has_no_widgets(follower *to, char *kind) {
   wc_client *client = wc_connect_within(to->socket, QUESTION_MILLISECONDS, &error);
   if (client == NULL) return false;
   bool is_known = false, has_none = false;
-  while (!is_known && !has_none) {
+  /* A list without end has no answer. */
+  for (int pages = 0; pages < QUESTION_PAGES_MAX && !is_known && !has_none; pages++) {
     /* The token belongs to the last page. */
     Widgetd__V1__ListWidgetsResponse *last = page;
     page = NULL;

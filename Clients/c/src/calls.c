@@ -52,16 +52,45 @@ Widgetd__V1__Widget *wc_get(wc_client *client, const char *id, wc_error *error) 
   return detach(&answer->widget, answer, error);
 }
 
+#define PAGES_MAX 100000
+
+/* The page tokens of a list that is read to its end. A broken daemon cannot make the list endless. */
+typedef struct page_tokens {
+  size_t count;
+  /* An earlier token. It moves to the present token after 1, 2, 4, 8 pages and so on, so any circle
+   * comes back to it. */
+  char *mark;
+} page_tokens;
+
+/* Notes the token that a page gives for the next page. */
+static wc_code note_token(page_tokens *tokens, const char *token, wc_error *error) {
+  if (tokens->mark != NULL && strcmp(token, tokens->mark) == 0)
+    return wc_fail(error, WC_INTERNAL, "PROTOCOL_VIOLATION",
+                   "a page of the daemon's list gives the page token of an earlier page");
+  if (++tokens->count >= PAGES_MAX)
+    return wc_fail(error, WC_INTERNAL, "PROTOCOL_VIOLATION",
+                   "the daemon's list has more than %d pages", PAGES_MAX);
+  if ((tokens->count & (tokens->count - 1)) != 0) return WC_OK;
+  char *mark = strdup(token);
+  if (mark == NULL) return wc_fail_memory(error);
+  free(tokens->mark);
+  tokens->mark = mark;
+  return WC_OK;
+}
+
 wc_code wc_list(wc_client *client, Widgetd__V1__WidgetSelector *selector, wc_widget_fn each,
                 void *context, wc_error *error) {
   Widgetd__V1__ListWidgetsRequest request = WIDGETD__V1__LIST_WIDGETS_REQUEST__INIT;
   Widgetd__V1__ListWidgetsResponse *page = NULL, *next;
+  page_tokens tokens = {0};
+  wc_code code;
   request.selector = selector;
   request.page_size = 1000;
   for (;;) {
-    wc_code code = wc_call(client, "ListWidgets", &request, &next, error);
+    code = wc_call(client, "ListWidgets", &request, &next, error);
     wc_free(page);
-    if (code != WC_OK) return code;
+    page = NULL;
+    if (code != WC_OK) break;
     page = next;
     bool more = page->next_page_token[0] != 0;
     for (size_t i = 0; i < page->n_widgets; i++) {
@@ -70,10 +99,13 @@ wc_code wc_list(wc_client *client, Widgetd__V1__WidgetSelector *selector, wc_wid
       break;
     }
     if (!more) break;
+    code = note_token(&tokens, page->next_page_token, error);
+    if (code != WC_OK) break;
     request.page_token = page->next_page_token;
   }
+  free(tokens.mark);
   wc_free(page);
-  return WC_OK;
+  return code;
 }
 
 Widgetd__V1__Widget *wc_create(wc_client *client, const char *id, const char *kind,

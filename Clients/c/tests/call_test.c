@@ -425,6 +425,32 @@ static void values_are_told_as_text(void) {
   CHECK(text[0] == 'x');
 }
 
+/* Pages with the tokens a, b, c, b, c and so on. */
+static void answer_in_a_circle(script *with) {
+  for (int pages = 0; next_request(with); pages++) {
+    bytes all = {0};
+    Widgetd__V1__ListWidgetsResponse answer = WIDGETD__V1__LIST_WIDGETS_RESPONSE__INIT;
+    answer.next_page_token = pages == 0 ? "a" : pages % 2 == 1 ? "b" : "c";
+    append_answer(&all, with->id, &answer.base);
+    send_and_free(&with->server, &all);
+  }
+}
+
+static bool take_widget(const Widgetd__V1__Widget *widget, void *context) {
+  (void)widget, (void)context;
+  return true;
+}
+
+static void a_list_without_end_is_an_error(void) {
+  script with;
+  wc_error error;
+  wc_client *client = begin(&with, answer_in_a_circle);
+  CHECK(wc_list(client, NULL, take_widget, NULL, &error) == WC_INTERNAL);
+  CHECK_TEXT(error.reason, "PROTOCOL_VIOLATION");
+  CHECK(with.id < 20);
+  end(&with, client);
+}
+
 int main(void) {
   TEST(a_call_sends_its_request_and_gives_the_answer);
   TEST(the_short_calls_say_what_they_are_asked_to);
@@ -439,4 +465,5 @@ int main(void) {
   TEST(wrong_calls_are_refused_before_they_are_sent);
   TEST(the_socket_is_found);
   TEST(values_are_told_as_text);
+  TEST(a_list_without_end_is_an_error);
 }

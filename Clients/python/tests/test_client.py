@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import threading
+import unittest.mock
 
 import widgetd
 from widgetd import methods
@@ -58,6 +59,23 @@ class ClientTests(DaemonCase):
 
         self.daemon.answers["ListWidgets"] = answer
         self.assertEqual([w.id for w in self.client.widgets()], ["w0", "w1", "w2"])
+
+    def test_a_list_without_end_is_an_error(self):
+        def circle(request):
+            token = pb.ListWidgetsRequest.FromString(request).page_token
+            return pb.ListWidgetsResponse(next_page_token="b" if token == "a" else "a")
+
+        def more(request):
+            number = int(pb.ListKindsRequest.FromString(request).page_token or 0)
+            return pb.ListKindsResponse(next_page_token=str(number + 1))
+
+        self.daemon.answers["ListWidgets"] = circle
+        with self.assertRaisesRegex(widgetd.ProtocolError, "an earlier page"):
+            list(self.client.widgets())
+        self.daemon.answers["ListKinds"] = more
+        with unittest.mock.patch("widgetd._pages.PageTokens.COUNT_MAX", 50):
+            with self.assertRaisesRegex(widgetd.ProtocolError, "more than 50 pages"):
+                list(self.client.kinds())
 
     def test_all_kinds_are_read_page_by_page(self):
         pages = {"": "a", "a": "b", "b": "c"}

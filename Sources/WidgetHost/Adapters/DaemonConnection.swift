@@ -259,11 +259,12 @@ public struct ClientConnection: DaemonConnection {
   private func widgets(_ selector: Selector) async throws(Failure) -> [Widget] {
     var widgets: [Widget] = []
     var request = ListWidgetsRequest(selector: selector)
+    var tokens = PageTokens()
     do throws(ClientError) {
       repeat {
         let page = try await client.listWidgets(request, options: options)
         widgets += page.widgets.map(\.widget)
-        request.pageToken = page.nextPageToken
+        request.pageToken = try tokens.next(page.nextPageToken)
       } while !request.pageToken.isEmpty
     } catch {
       throw Failure(error)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Iterable, Mapping, Optional
 
 from .. import _requests, methods
+from .._pages import PageTokens
 from .._proto.v1 import blob_service_pb2, catalog_service_pb2
 from .._values import _text, to_values
 from ..bundles import BundleChange, BundleDifference, BundleSetting, InstalledBundle
@@ -57,12 +58,12 @@ class CatalogCalls(BaseCalls):
     def kinds(self, *, timeout: Optional[float] = None) -> Iterator[Kind]:
         """All kinds, read page by page. A kind that is added or removed meanwhile may be missing
         or not."""
-        token = ""
+        tokens, token = PageTokens(), ""
         while True:
             page = self.list_kinds(page_size=1000, page_token=token, timeout=timeout)
             for kind in page.kinds:
                 yield kind
-            token = page.next_page_token
+            token = tokens.next(page.next_page_token)
             if not token:
                 return
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Iterable, Mapping, Optional, Union
 
 from .. import _requests, methods
+from .._pages import PageTokens
 from .._proto.v1 import widget_service_pb2 as pb
 from .._values import _text
 from ..answers import Applied, PresenceChanged, Refreshed, Sent, Updated, WidgetPage
@@ -91,7 +92,7 @@ class WidgetCalls(BaseCalls):
         """All widgets, read page by page. A widget that moves meanwhile can appear twice or not at
         all. For a state of one revision, use a watch. `content_family` and `redacted` are as in
         `list_widgets`."""
-        paths, token = tuple(fields), ""
+        tokens, paths, token = PageTokens(), tuple(fields), ""
         while True:
             page = self.list_widgets(
                 selector,
@@ -104,7 +105,7 @@ class WidgetCalls(BaseCalls):
             )
             for widget in page.widgets:
                 yield widget
-            token = page.next_page_token
+            token = tokens.next(page.next_page_token)
             if not token:
                 return
 

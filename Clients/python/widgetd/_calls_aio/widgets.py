@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, AsyncIterator, Iterable, Mapping, Optional, Union
 
 from .. import _requests, methods
+from .._pages import PageTokens
 from .._proto.v1 import widget_service_pb2 as pb
 from .._values import _text
 from ..answers import Applied, PresenceChanged, Refreshed, Sent, Updated, WidgetPage
@@ -90,7 +91,7 @@ class AsyncWidgetCalls(AsyncBaseCalls):
         """All widgets, read page by page. A widget that moves meanwhile can appear twice or not at
         all. For a state of one revision, use a watch. `content_family` and `redacted` are as in
         `list_widgets`."""
-        paths, token = tuple(fields), ""
+        tokens, paths, token = PageTokens(), tuple(fields), ""
         while True:
             page = await self.list_widgets(
                 selector,
@@ -103,7 +104,7 @@ class AsyncWidgetCalls(AsyncBaseCalls):
             )
             for widget in page.widgets:
                 yield widget
-            token = page.next_page_token
+            token = tokens.next(page.next_page_token)
             if not token:
                 return
 
