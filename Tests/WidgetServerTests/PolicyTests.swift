@@ -28,6 +28,26 @@ import WidgetProto
     #expect(policy.level(of: Peer(uid: 5, gid: 0, pid: 1, groups: [0])) == .nothing)
   }
 
+  @Test func `processes without a visible id are the same only if the kernel says so`() {
+    func peer(_ pid: UInt32, _ hiddenProcess: UInt64 = 0) -> Peer {
+      var peer = Peer(uid: 1, gid: 1, pid: pid)
+      peer.hiddenProcess = hiddenProcess
+      return peer
+    }
+    #expect(peer(7).isSameProcess(as: peer(7)) && !peer(7).isSameProcess(as: peer(8)))
+    #expect(!peer(0).isSameProcess(as: peer(0)))
+    #expect(peer(0, 5).isSameProcess(as: peer(0, 5)))
+    #expect(!peer(0, 5).isSameProcess(as: peer(0, 6)) && !peer(0, 5).isSameProcess(as: peer(0)))
+    #expect(!peer(0, 5).isSameProcess(as: peer(7)))
+  }
+
+  @Test func `an error names no process 0`() throws {
+    let other = RPCStatus.providerActive("p", uid: 1, pid: 0, canTakeOver: false)
+    #expect(other.message.contains("(a process in another PID namespace, user 1)"))
+    let known = RPCStatus.providerActive("p", uid: 1, pid: 7, canTakeOver: false)
+    #expect(known.message.contains("(process 7, user 1)"))
+  }
+
   static let mutations: [(String, any WireMessage)] = {
     guard let id = WidgetID("w0"), let kind = KindName("clock") else { return [] }
     return [

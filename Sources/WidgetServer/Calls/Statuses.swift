@@ -360,7 +360,8 @@ extension RPCStatus {
   ) -> RPCStatus {
     RPCStatus(
       .alreadyExists, "PROVIDER_ACTIVE",
-      "Provider \"\(provider)\" has a session already (process \(pid), user \(uid)). Stop it, "
+      "Provider \"\(provider)\" has a session already (\(Peer.words(forProcess: pid)), "
+        + "user \(uid)). Stop it, "
         + (canTakeOver ? "set take_over to replace it, " : "") + "or choose another name.",
       metadata: ["provider": provider, "uid": "\(uid)", "pid": "\(pid)"])
   }

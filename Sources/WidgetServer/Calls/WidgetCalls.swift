@@ -237,7 +237,9 @@ extension ServiceLoop {
   func isForeign(_ set: String, isWhole: Bool, to peer: Peer) throws(RPCStatus) -> Bool {
     let host = "widgetd-host"
     guard set == host || set.hasPrefix("bundle/") else { return false }
-    let isForeign = ![host, set].contains { providers.table.byName[$0]?.peer.pid == peer.pid }
+    let isForeign = ![host, set].contains {
+      providers.table.byName[$0]?.peer.isSameProcess(as: peer) == true
+    }
     if isForeign, isWhole, providers.table.byName[host] == nil { throw .noBundleHost }
     return isForeign
   }

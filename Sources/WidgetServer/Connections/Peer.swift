@@ -4,15 +4,30 @@ import Glibc
 public struct Peer: Hashable, Sendable {
   public var uid: UInt32
   public var gid: UInt32
+  /// 0 if the process is in a PID namespace that the daemon does not see. Many processes have this
+  /// id, so `isSameProcess` compares them.
   public var pid: UInt32
   /// All supplementary groups.
   public var groups: [UInt32]
+  /// The kernel's number of a process whose `pid` is 0. 0 if unknown.
+  var hiddenProcess: UInt64 = 0
 
   public init(uid: UInt32, gid: UInt32, pid: UInt32, groups: [UInt32] = []) {
     self.uid = uid
     self.gid = gid
     self.pid = pid
     self.groups = groups
+  }
+
+  /// Whether both are surely one process.
+  func isSameProcess(as other: Peer) -> Bool {
+    guard pid == other.pid else { return false }
+    return pid > 0 || hiddenProcess > 0 && hiddenProcess == other.hiddenProcess
+  }
+
+  /// A process in words.
+  static func words(forProcess pid: UInt32) -> String {
+    pid > 0 ? "process \(pid)" : "a process in another PID namespace"
   }
 
   /// The process itself.
@@ -31,6 +46,31 @@ public struct Peer: Hashable, Sendable {
     self.init(
       uid: credentials.uid, gid: credentials.gid, pid: UInt32(clamping: credentials.pid),
       groups: Peer.supplementaryGroups(of: socket))
+    if pid == 0 { hiddenProcess = Peer.hiddenProcess(of: socket) ?? 0 }
+  }
+
+  /// The number of a process in the file system of pidfds (Linux 6.9 and later). Before, all pidfds
+  /// have the same number, also that of this process.
+  private static func hiddenProcess(of socket: CInt) -> UInt64? {
+    processNumber(of: socket).flatMap { $0 == ownNumber ? nil : $0 }
+  }
+
+  private static let ownNumber: UInt64? = {
+    var pair: [CInt] = [-1, -1]
+    guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &pair) == 0 else { return nil }
+    defer { for descriptor in pair { Glibc.close(descriptor) } }
+    return processNumber(of: pair[0])
+  }()
+
+  private static func processNumber(of socket: CInt) -> UInt64? {
+    let peerPidfd: CInt = 77  // SO_PEERPIDFD, which glibc does not name in every version
+    var descriptor: CInt = -1
+    var length = socklen_t(MemoryLayout<CInt>.size)
+    guard getsockopt(socket, SOL_SOCKET, peerPidfd, &descriptor, &length) == 0, descriptor >= 0
+    else { return nil }
+    defer { Glibc.close(descriptor) }
+    var file = stat()
+    return fstat(descriptor, &file) == 0 ? UInt64(file.st_ino) : nil
   }
 
   /// The groups the peer had when it connected (Linux 4.13 and later); empty if unknown.

@@ -78,7 +78,7 @@ final class UnsentBytes {
     context.log(
       .warning,
       "the connections of a user wait, because programs do not read \(user.bytes) bytes of output; "
-        + "process \(most.pid) has most of them: end it, or let it read",
+        + "\(Peer.words(forProcess: most.pid)) has most of them: end it, or let it read",
       about: "unsent output", of: user.uid, ["pid": "\(most.pid)", "bytes": "\(user.bytes)"])
   }
 

@@ -310,12 +310,12 @@ final class ServiceContext {
     guard logger.logLevel <= level else { return }
     var metadata: Logger.Metadata = [
       "method": "\(method.fullName)", "code": "\(status.code)",
-      "reason": "\(status.errorInfo?.reason ?? "")", "pid": "\(peer.pid)",
-      "revision": "\(store.revision)",
+      "reason": "\(status.errorInfo?.reason ?? "")", "revision": "\(store.revision)",
     ]
     if let id = status.errorInfo?.metadata["widget_id"] { metadata["widget_id"] = "\(id)" }
     log(
       level, "a call failed: \(status.message)", about: "calls", of: peer.uid, metadata)
+    if peer.pid > 0 { metadata["pid"] = "\(peer.pid)" }
   }
 
   // MARK: - Lines about peers
@@ -340,9 +340,9 @@ final class ServiceContext {
 
   /// Logs that a peer's connection is closed.
   func logClosing(_ peer: Peer, because reason: String) {
-    log(
-      .info, "closing a connection", about: "closing", of: peer.uid,
-      ["pid": "\(peer.pid)", "reason": "\(reason)"])
+    var metadata: Logger.Metadata = ["reason": "\(reason)"]
+    if peer.pid > 0 { metadata["pid"] = "\(peer.pid)" }
+    log(.info, "closing a connection", about: "closing", of: peer.uid, metadata)
   }
 
   private func write(_ line: PeerLines.Line) {
