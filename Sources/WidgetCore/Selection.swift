@@ -44,6 +44,11 @@ struct Selection {
       + selector.ids.count / 64
   }
 
+  /// The maximum cost of a test of one record.
+  var costOfTestMax: Int {
+    costOfLook + (predicate == nil ? 0 : min(max(0, costMax), .max / 2))
+  }
+
   /// Whether the answer of `picks` may have changed for a record after the cursor.
   func mayHaveChanged(for record: Record, since cursor: Revision) -> Bool {
     if selector.dependsOnState,

@@ -34,20 +34,22 @@ extension WidgetStore {
   /// holds the state at `revision`.
   ///
   /// If there were several passes over the chunks, `lastPass` is the revision at which the last
-  /// pass started. After that pass, the reader has everything up to that revision.
+  /// pass started. After that pass, the reader has everything up to that revision. If the transfer
+  /// has sent removals with `removals(from:through:)`, `removalsSince` is the revision up to which
+  /// it has sent all.
   ///
   /// Throws as `changes(since:)`.
   public func changes(
     endingTransferSince cursor: Revision, startedAt start: Revision, lastPass: Revision? = nil,
-    selecting selector: Selector = Selector(), taking content: ContentChoice = .own
+    removalsSince: Revision? = nil, selecting selector: Selector = Selector(),
+    taking content: ContentChoice = .own
   ) throws(StoreError) -> Delta {
     if cursor > 0 { try checkCursor(cursor) }
     try checkCursor(start)
     // Removals before the start matter only to a reader that held something.
-    let since = cursor > 0 ? cursor : start
-    let removals = removals(since: since, selecting: selector, readerHeldUpTo: cursor) { removal in
-      removal.revision > start
-    }
+    let removals = removals(
+      since: removalsSince ?? (cursor > 0 ? cursor : start), selecting: selector,
+      readerHeldUpTo: cursor, transferStartedAt: start)
     var changes = changedRecords(
       since: lastPass ?? start, selecting: selector, mayHoldNewer: true,
       taking: content)
@@ -81,6 +83,30 @@ extension WidgetStore {
     }
     return isMore
   }
+
+  /// Whether the tests of the widgets that changed after a cursor cost more than one part of a
+  /// scan. False if a test costs little. O(one part of a scan).
+  public func testsCostTooMuch(since cursor: Revision, selecting selector: Selector) -> Bool {
+    let selection = selection(selector)
+    let highest = selection.costOfTestMax
+    guard highest > WidgetStore.smallTestMax else { return false }
+    // A few tests cannot cost as much, so most calls end here.
+    var rest = limits.scanCostMax / highest
+    records.forEachRecord(changedSince: cursor) { _ in
+      rest -= 1
+      return rest >= 0
+    }
+    guard rest < 0 else { return false }
+    var budget = max(1, limits.scanCostMax)
+    records.forEachRecord(changedSince: cursor) { record in
+      _ = selection.picks(record, spending: &budget)
+      return budget > 0
+    }
+    return budget <= 0
+  }
+
+  /// The cost of a test that is not worth counting. Making the widget costs more.
+  private static var smallTestMax: Int { 8 }
 
   // MARK: - Chunks
 
@@ -192,7 +218,7 @@ extension WidgetStore {
 
   // MARK: - Parts
 
-  private func checkCursor(_ cursor: Revision) throws(StoreError) {
+  func checkCursor(_ cursor: Revision) throws(StoreError) {
     if cursor > revision { throw .revisionUnknown(current: revision) }
     if cursor < compactRevision { throw .revisionCompacted(compactRevision: compactRevision) }
   }
@@ -227,35 +253,6 @@ extension WidgetStore {
         since: cursor, selecting: selection, mayHoldNewer: mayHoldNewer, taking: reader,
         spending: &budget)
     }
-  }
-
-  /// Removed widgets that the reader held, or may have got since according to `mayHold`. An id that
-  /// is selected again is left out, because the widget comes as added.
-  private func removals(
-    since cursor: Revision, selecting selector: Selector, readerHeldUpTo held: Revision,
-    orWhere mayHold: (Removal) -> Bool = { _ in false }
-  ) -> [WidgetChange] {
-    var changes: [WidgetChange] = []
-    var seen: Set<WidgetID> = []
-    let selection = selection(selector)
-    // There can be many removals, and many ids.
-    let (ids, kinds) = (Set(selector.ids), Set(selector.kinds))
-    for removal in tombstones.reversed() {
-      guard removal.revision > cursor else { break }
-      guard case .widget(let tombstone) = removal.what,
-        tombstone.createdRevision <= held || mayHold(removal),
-        tombstone.mayHaveBeenSelected(by: ids, kinds),
-        // An id that was removed several times costs one test.
-        seen.insert(tombstone.id).inserted,
-        !isSelected(tombstone.id, by: selection)
-      else { continue }
-      changes.append(.removed(tombstone.id, tombstone.transition))
-    }
-    return changes.reversed()
-  }
-
-  private func isSelected(_ id: WidgetID, by selection: Selection) -> Bool {
-    slot(of: id).flatMap { records[$0].map(selection.picks) } ?? false
   }
 }
 

@@ -172,6 +172,40 @@ import WidgetTransport
     }
   }
 
+  /// The ids of half of them are used again, and a costly expression tests each of these.
+  @Test(arguments: ["", "[0,1,2,3,4,5,6,7].all(a, a >= 0 && data.n >= 0)"])
+  func `a reader that comes back after many removals gets them in parts`(expression: String)
+    async throws
+  {
+    let limits = ServerLimits.with { $0.eagerChangesMax = 64 }
+    let image = StoreImage.sample(count: 1_500) { ["n": .int(Int64($0))] }
+    try await withServer(limits: limits, log: TestLog.State(image: image)) { server in
+      let request = WatchWidgetsRequest(selector: Selector(expression: expression))
+      var mirror = try Watcher(server.connect(), request).sync().mirror
+      let client = try server.connect()
+      for n in 0..<1_000 { try client.delete("w\(n)") }
+      for n in 0..<500 { try client.create("w\(n)", data: ["n": .int(Int64(n % 2) - 1)]) }
+      mirror.reopen()
+      var again = request
+      again.resumeToken = mirror.token
+      let stream = try client.watch(again)
+      let before = mirror.changeSets
+      var (removals, most) = (0, 0)
+      while mirror.changeSets == before {
+        let frame = try #require(try stream.next())
+        if case .changes(let set) = frame {
+          let count = set.changes.count { if case .removed = $0 { true } else { false } }
+          removals += count
+          most = max(most, count)
+        }
+        try mirror.apply(frame)
+      }
+      #expect(removals == (expression.isEmpty ? 500 : 750))
+      #expect(most <= 64)
+      #expect(try mirror.widgets == client.list(request.selector).widgets)
+    }
+  }
+
   @Test func `a stalled reader gets REVISION_COMPACTED if its removals are dropped`() async throws {
     let limits = ServerLimits.with {
       $0.store.tombstonesMax = 8

@@ -194,6 +194,22 @@ final class FrameMaker {
     return messages
   }
 
+  /// The next removals of a transfer, up to a revision; nil if they are forgotten, or a frame would
+  /// be too large. Moves the transfer on.
+  func removalMessages(
+    _ group: WatchGroup, _ transfer: inout StreamCursor.Transfer, through end: Revision
+  ) -> [EncodedMessage]? {
+    guard
+      let (changes, next) = try? context.store.removals(
+        from: transfer.removals, through: end, readerHeldUpTo: transfer.cursor,
+        transferStartedAt: transfer.startedAt, atMost: context.limits.eagerChangesMax,
+        selecting: group.filter.selector)
+    else { return nil }
+    transfer.sentRemovals(upTo: next)
+    if transfer.isSnapshot { return snapshotMessages(changes, group) }
+    return changes.isEmpty ? [] : changeMessages(group, changes, from: transfer.cursor, to: nil)
+  }
+
   // MARK: - What is kept for the next reader
 
   /// Keeps a group's snapshot frames for as long as readers come in quick succession.
@@ -347,8 +363,8 @@ final class FrameMaker {
     do throws(StoreError) {
       delta = try context.store.changes(
         endingTransferSince: transfer.cursor, startedAt: transfer.startedAt,
-        lastPass: transfer.passStartedAt, selecting: group.filter.selector,
-        taking: group.content)
+        lastPass: transfer.passStartedAt, removalsSince: transfer.removals.revision,
+        selecting: group.filter.selector, taking: group.content)
     } catch {
       return nil
     }

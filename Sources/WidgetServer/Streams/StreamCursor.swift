@@ -1,3 +1,4 @@
+import WidgetCore
 import WidgetModel
 
 /// The progress of a reader in the state and the events.
@@ -33,6 +34,9 @@ struct StreamCursor {
     private(set) var nextChunk = 0
     /// The next slot within the chunk; 0 at its beginning.
     private(set) var nextSlot = 0
+    /// The removals that the reader was sent. Those before the start matter only to a reader that
+    /// held something.
+    private(set) var removals: RemovalCursor
 
     init(cursor: Revision, isSnapshot: Bool, startedAt: Revision, chunkCount: Int) {
       self.cursor = cursor
@@ -41,10 +45,16 @@ struct StreamCursor {
       self.chunkCount = chunkCount
       passStartedAt = startedAt
       passSince = cursor
+      removals = RemovalCursor(isSnapshot ? startedAt : cursor)
     }
+
+    /// Whether the reader lacks removals from before the start.
+    var lacksRemovals: Bool { removals.revision < startedAt }
 
     /// Whether the pass under way has gone through all chunks.
     var isThrough: Bool { nextChunk >= chunkCount }
+
+    mutating func sentRemovals(upTo place: RemovalCursor) { removals = place }
 
     /// Goes through the chunks again, for the changes made during the last pass.
     mutating func beginPass(at revision: Revision, chunkCount: Int) {

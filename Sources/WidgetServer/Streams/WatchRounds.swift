@@ -249,8 +249,10 @@ final class WatchRounds {
     }
   }
 
-  /// Whether making the content that a group lacks exceeds the budget of the round.
+  /// Whether testing the changed widgets, or making the content that a group lacks, exceeds the
+  /// budget of the round.
   private func costsTooMuch(_ group: WatchGroup, since cursor: Revision) -> Bool {
+    if testsCostTooMuch(group, since: cursor) { return true }
     guard makesContent(group) else { return false }
     if group.filter.upcomingEntries > 0,
       context.store.hasChanges(
@@ -305,7 +307,7 @@ final class WatchRounds {
     since cursor: Revision, to subscription: Subscription, at instant: NIODeadline
   ) {
     let group = subscription.group
-    guard !needsTransfer(group, since: cursor) else {
+    guard !needsTransfer(group, since: cursor), !hasManyRemovals(group, since: cursor) else {
       return subscription.transfer(
         .init(
           cursor: cursor, isSnapshot: false, startedAt: context.store.revision,
@@ -318,20 +320,27 @@ final class WatchRounds {
     deliver(messages, to: subscription, at: instant, isChange: true)
   }
 
-  /// Sends the next chunk of a transfer, or its end. If much has changed meanwhile, the transfer
-  /// begins another pass.
+  /// Sends the next removals or the next chunk of a transfer, or its end. If much has changed
+  /// meanwhile, the transfer begins another pass.
   private func send(
     _ transfer: StreamCursor.Transfer, to subscription: Subscription, at instant: NIODeadline
   ) {
     let group = subscription.group
     var transfer = transfer
-    let isThrough = transfer.isThrough
+    let removalsEnd = endOfNextRemovals(group, transfer)
+    let isThrough = removalsEnd == nil && transfer.isThrough
     if isThrough, needsPass(group, transfer) {
       transfer.beginPass(at: context.store.revision, chunkCount: context.store.chunkCount)
       return subscription.transfer(transfer)
     }
     let messages =
-      isThrough ? frames.finalMessages(group, transfer) : frames.chunkMessages(group, &transfer)
+      if let removalsEnd {
+        frames.removalMessages(group, &transfer, through: removalsEnd)
+      } else if isThrough {
+        frames.finalMessages(group, transfer)
+      } else {
+        frames.chunkMessages(group, &transfer)
+      }
     guard let messages else {
       return finishUnsendable(
         subscription, since: transfer.isSnapshot ? transfer.startedAt : transfer.cursor)
@@ -340,13 +349,34 @@ final class WatchRounds {
     deliver(messages, to: subscription, at: instant, isChange: isThrough)
   }
 
+  /// The revision up to which removals are the next part of a transfer: those before its start come
+  /// before the chunks, and many of those since come before its end. Nil if they are not next.
+  private func endOfNextRemovals(
+    _ group: WatchGroup, _ transfer: StreamCursor.Transfer
+  ) -> Revision? {
+    if transfer.lacksRemovals { return transfer.startedAt }
+    guard transfer.isThrough, hasManyRemovals(group, since: transfer.removals.revision) else {
+      return nil
+    }
+    return context.store.revision
+  }
+
+  /// Whether the removals are too many to be sent at once. An expression tests each id that is used
+  /// again.
+  private func hasManyRemovals(_ group: WatchGroup, since cursor: Revision) -> Bool {
+    let limit = context.limits.eagerChangesMax
+    return context.store.hasRemovals(
+      since: cursor, moreThan: group.filter.selector.expression.isEmpty ? limit : limit / 8)
+  }
+
   /// Whether a transfer that has gone through all chunks goes through them again.
   private func needsPass(_ group: WatchGroup, _ transfer: StreamCursor.Transfer) -> Bool {
-    // Expensive content never comes all at once, even after `passesMax` passes. But many widgets do:
-    // a reader must not wait for a pause in the changes.
+    // Expensive content and tests never come all at once, even after `passesMax` passes. But many
+    // widgets do: a reader must not wait for a pause in the changes.
     transfer.passes < WatchRounds.passesMax
       ? needsTransfer(group, since: transfer.passStartedAt)
-      : makesContent(group) && contentCostsTooMuch(group, since: transfer.passStartedAt)
+      : testsCostTooMuch(group, since: transfer.passStartedAt)
+        || makesContent(group) && contentCostsTooMuch(group, since: transfer.passStartedAt)
   }
 
   /// Whether a group's changes are too many to be sent at once.
@@ -354,6 +384,12 @@ final class WatchRounds {
     context.store.hasChanges(
       since: cursor, moreThan: eagerChangesMax(group), orBytes: context.limits.eagerBytesMax,
       selecting: group.filter.selector, taking: group.content)
+      || testsCostTooMuch(group, since: cursor)
+  }
+
+  /// Whether the group's expression costs too much to test all changed widgets at once.
+  private func testsCostTooMuch(_ group: WatchGroup, since cursor: Revision) -> Bool {
+    context.store.testsCostTooMuch(since: cursor, selecting: group.filter.selector)
   }
 
   /// Whether content has to be made for a group's members.
@@ -364,21 +400,6 @@ final class WatchRounds {
   private func eagerChangesMax(_ group: WatchGroup) -> Int {
     min(context.limits.eagerChangesMax, group.widgetsAtOnceMax)
   }
-
-  /// The number of passes through the chunks before the rest is sent at once, whatever its size. So
-  /// a reader that is slower than the changes still catches up.
-  private static var passesMax: Int { 8 }
-
-  /// The time that a turn may take to send changes to groups. The members of the other groups are
-  /// served one by one.
-  private static let broadcastMax = TimeAmount.milliseconds(4)
-  /// The time after an event in which its effects are expected. Somebody who clicks looks at them.
-  private static let eventEffectsMax = TimeAmount.seconds(1)
-  /// The time that a turn may take to serve late streams.
-  private static let servingMax = TimeAmount.milliseconds(3)
-  /// The maximum number of steps for one stream in one turn.
-  private static var stepsPerTurnMax: Int { 64 }
-  private static var eventsPerFrameMax: Int { 256 }
 
   /// Ends a stream that cannot be served: its cursor is compacted, or a frame would be too large.
   private func finishUnsendable(_ subscription: Subscription, since cursor: Revision) {

@@ -12,7 +12,13 @@ struct Reader {
 
   private struct Transfer {
     var start: Revision
+    var removals: RemovalCursor
     var chunk = 0
+
+    init(since cursor: Revision, start: Revision) {
+      self.start = start
+      removals = RemovalCursor(cursor > 0 ? cursor : start)
+    }
   }
 
   init(selector: Selector, mask: ReadMask) {
@@ -37,7 +43,15 @@ struct Reader {
     _ store: Store, _ model: Model, _ rng: inout SeededGenerator
   ) -> [String] {
     if var transfer {
-      guard transfer.chunk < store.chunkCount else { return endTransfer(transfer, store, model) }
+      if transfer.removals.revision < transfer.start {
+        return sendRemovals(of: transfer, through: transfer.start, store, model, &rng)
+      }
+      guard transfer.chunk < store.chunkCount else {
+        if rng.chance(50), transfer.removals.revision < store.revision {
+          return sendRemovals(of: transfer, through: store.revision, store, model, &rng)
+        }
+        return endTransfer(transfer, store, model)
+      }
       if cursor == 0 {
         for widget in store.widgets(inChunk: transfer.chunk, selecting: selector) {
           mirror.apply(.added(widget, nil))
@@ -52,10 +66,29 @@ struct Reader {
       return []
     }
     if rng.chance(15) {
-      transfer = Transfer(start: store.revision)
+      transfer = Transfer(since: cursor, start: store.revision)
       return []
     }
     return poll(store, model)
+  }
+
+  private mutating func sendRemovals(
+    of transfer: Transfer, through end: Revision, _ store: Store, _ model: Model,
+    _ rng: inout SeededGenerator
+  ) -> [String] {
+    var transfer = transfer
+    do throws(StoreError) {
+      let (changes, next) = try store.removals(
+        from: transfer.removals, through: end, readerHeldUpTo: cursor,
+        transferStartedAt: transfer.start, atMost: Int.random(in: 1...3, using: &rng),
+        selecting: selector)
+      for change in changes { mirror.apply(change) }
+      transfer.removals = next
+      self.transfer = transfer
+      return []
+    } catch {
+      return refused(error, oldest: cursor > 0 ? cursor : transfer.start, model)
+    }
   }
 
   private mutating func poll(_ store: Store, _ model: Model) -> [String] {
@@ -81,7 +114,8 @@ struct Reader {
   ) -> [String] {
     do throws(StoreError) {
       let delta = try store.changes(
-        endingTransferSince: cursor, startedAt: transfer.start, selecting: selector)
+        endingTransferSince: cursor, startedAt: transfer.start,
+        removalsSince: transfer.removals.revision, selecting: selector)
       self.transfer = nil
       return finish(delta, since: transfer.start, model)
     } catch {
@@ -97,7 +131,7 @@ struct Reader {
       oldest < model.compactRevision
     else { return ["refused a cursor at \(oldest) with \(error)"] }
     // A reader with this answer begins with a transfer.
-    transfer = Transfer(start: model.revision)
+    transfer = Transfer(since: cursor, start: model.revision)
     return []
   }
 

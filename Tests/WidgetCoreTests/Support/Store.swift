@@ -254,10 +254,29 @@ struct Store {
 
   func changes(
     endingTransferSince cursor: Revision, startedAt start: Revision,
-    selecting selector: Selector = Selector()
+    removalsSince: Revision? = nil, selecting selector: Selector = Selector()
   ) throws(StoreError) -> Delta {
     try box.store.changes(
-      endingTransferSince: cursor, startedAt: start, selecting: selector)
+      endingTransferSince: cursor, startedAt: start, removalsSince: removalsSince,
+      selecting: selector)
+  }
+
+  func removals(
+    from place: RemovalCursor, through end: Revision, readerHeldUpTo held: Revision,
+    transferStartedAt start: Revision, atMost countMax: Int,
+    selecting selector: Selector = Selector()
+  ) throws(StoreError) -> (changes: [WidgetChange], next: RemovalCursor) {
+    try box.store.removals(
+      from: place, through: end, readerHeldUpTo: held, transferStartedAt: start, atMost: countMax,
+      selecting: selector)
+  }
+
+  func hasRemovals(since cursor: Revision, moreThan limit: Int) -> Bool {
+    box.store.hasRemovals(since: cursor, moreThan: limit)
+  }
+
+  func testsCostTooMuch(since cursor: Revision, selecting selector: Selector) -> Bool {
+    box.store.testsCostTooMuch(since: cursor, selecting: selector)
   }
 
   func widget(_ id: WidgetID, taking content: ContentChoice) -> Widget? {

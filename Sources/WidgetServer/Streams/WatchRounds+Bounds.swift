@@ -1,0 +1,19 @@
+import NIOCore
+
+/// The bounds of a round.
+extension WatchRounds {
+  /// The number of passes through the chunks before the rest is sent at once, whatever its size. So
+  /// a reader that is slower than the changes still catches up.
+  static var passesMax: Int { 8 }
+
+  /// The time that a turn may take to send changes to groups. The members of the other groups are
+  /// served one by one.
+  static let broadcastMax = TimeAmount.milliseconds(4)
+  /// The time after an event in which its effects are expected. Somebody who clicks looks at them.
+  static let eventEffectsMax = TimeAmount.seconds(1)
+  /// The time that a turn may take to serve late streams.
+  static let servingMax = TimeAmount.milliseconds(3)
+  /// The maximum number of steps for one stream in one turn.
+  static var stepsPerTurnMax: Int { 64 }
+  static var eventsPerFrameMax: Int { 256 }
+}
