@@ -67,15 +67,18 @@ struct KindReducers {
     let types = Dictionary(
       kind.events.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     let nodes = NodeTypes(kind)
-    // One environment for each event, because its cost depends on the size of the kind.
+    // One environment for each event. The types of the fields are shared, because their cost
+    // depends on the size of the kind.
     var environments: [String: ExpressionEnvironment] = [:]
+    let variables = KindReducers.variables(kind)
     let keys = ReducerFailure.keys(of: kind.reducers)
     for (index, reducer) in kind.reducers.enumerated() where problem == nil {
       let type = types[reducer.event] ?? nodes.event(reducer.event, of: reducer.nodeID)
       let environment =
         environments["\(reducer.event) \(reducer.nodeID)"]
         ?? ExpressionEnvironment(
-          variables: KindReducers.variables(kind, payload: type?.payload), timeZones: timeZones)
+          variables: KindReducers.variables(
+            variables, payload: type?.payload, isOpen: kind.isOpen), timeZones: timeZones)
       environments["\(reducer.event) \(reducer.nodeID)"] = environment
       do throws(Failure) {
         let compiled = try KindReducers.compile(
@@ -359,25 +362,35 @@ struct KindReducers {
     name.closest(among: names).map { "\(problem); did you mean \"\($0)\"?" } ?? problem
   }
 
-  /// The variables for expressions of reducers; `Run` binds them in the same order.
-  private static func variables(_ kind: Kind, payload: [Field]?) -> [ExpressionVariable] {
-    let payloadType: ExpressionType =
-      payload.map { .record(RecordType($0, isOpen: kind.isOpen)) } ?? .map(.string, .dyn)
-    return [
+  /// The variables for expressions of reducers; `Run` binds them in the same order. The payload of
+  /// `event` is missing.
+  private static func variables(_ kind: Kind) -> [ExpressionVariable] {
+    [
       ExpressionVariable("data", .record(RecordType(kind.data, isOpen: kind.isOpen))),
       ExpressionVariable("parameters", .record(RecordType(kind.parameters, isOpen: kind.isOpen))),
-      ExpressionVariable(
+      ExpressionVariable("event", .dyn),
+      ExpressionVariable("widget", WidgetVariable.type),
+      ExpressionVariable("now", .timestamp),
+      ExpressionVariable("nodes", .dyn),
+    ]
+  }
+
+  /// The variables with the payload of an event; nil for an event without a type.
+  private static func variables(
+    _ variables: [ExpressionVariable], payload: [Field]?, isOpen: Bool
+  ) -> [ExpressionVariable] {
+    let payloadType: ExpressionType =
+      payload.map { .record(RecordType($0, isOpen: isOpen)) } ?? .map(.string, .dyn)
+    return variables.map { variable in
+      guard variable.name == "event" else { return variable }
+      return ExpressionVariable(
         "event",
         .record(
           RecordType([
             "name": .string, "node": .string, "row": .string, "rows": .list(.string),
             "payload": payloadType, "time": .timestamp,
-          ])
-        )),
-      ExpressionVariable("widget", WidgetVariable.type),
-      ExpressionVariable("now", .timestamp),
-      ExpressionVariable("nodes", .dyn),
-    ]
+          ])))
+    }
   }
 }
 

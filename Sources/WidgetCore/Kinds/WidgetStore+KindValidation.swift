@@ -100,7 +100,10 @@ extension WidgetStore {
     }
     try validateReducers(of: kind, path: path)
     // `KindSchema` checks names and types together with the expressions.
-    let schema = KindSchema(kind.fitted, limits: limits, timeZones: timeZones)
+    let fitted = kind.fitted
+    let schema =
+      compiledKinds?.schema(of: fitted, limits)
+      ?? KindSchema(fitted, limits: limits, timeZones: timeZones)
     guard !schema.exceedsMemory else {
       throw .quotaExceeded(limit: "kind_memory_bytes_max", maximum: limits.kindMemoryBytesMax)
     }
@@ -214,7 +217,7 @@ extension WidgetStore {
 
 extension Kind {
   /// The kind, with default values converted to their types.
-  fileprivate var fitted: Kind {
+  var fitted: Kind {
     var kind = self
     kind.parameters = parameters.map(\.fitted)
     kind.data = data.map(\.fitted)

@@ -10,6 +10,7 @@ final class InProcessCalls: SlicedWork {
   var requestCount = 0
   private let queue: WorkQueue
   private var waiting = CircularBuffer<Start>()
+  private var isPaused = false
 
   init(of peer: Peer, _ queue: WorkQueue) {
     share = WorkShare(uid: peer.uid)
@@ -22,15 +23,23 @@ final class InProcessCalls: SlicedWork {
     queue.submit(self)
   }
 
+  /// Begins no further calls until `resume`.
+  func pause() { isPaused = true }
+
+  func resume() {
+    isPaused = false
+    queue.submit(self)
+  }
+
   /// Notes that the present call continues in tasks.
   func expectTasks() { queue.expectTasks() }
 
   func work(_ slice: TimeSlice) -> Bool {
-    while let start = waiting.popFirst() {
+    while !isPaused, let start = waiting.popFirst() {
       start(false)
-      if !waiting.isEmpty, slice.isOver { return true }
+      if !waiting.isEmpty, slice.isOver { break }
     }
-    return false
+    return !isPaused && !waiting.isEmpty
   }
 
   func abandon() {

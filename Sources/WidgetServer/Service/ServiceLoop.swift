@@ -37,6 +37,7 @@ final class ServiceLoop {
   let unsentBytes: UnsentBytes
   let blobs: Blobs
   let reloads: Reloads
+  let kindCompiler: KindCompiler
   let widgetCache = WidgetCache()
 
   let storage: StorageHealth
@@ -83,6 +84,7 @@ final class ServiceLoop {
     unsentBytes = UnsentBytes(context, policy)
     blobs = Blobs(context, folder: configuration.blobFolder)
     reloads = Reloads(context)
+    kindCompiler = KindCompiler(context, gate)
     turn.atStart = { [unowned self] in time.beginTurn() }
     turn.atEnd = { [unowned self] in endTurn() }
     connections.onClosed = { [unowned self] in scheduleMemoryLook() }
@@ -206,6 +208,7 @@ final class ServiceLoop {
   /// Ends everything: the turn, all streams, the log. Call once, before the loop ends.
   func close() {
     context.drain()
+    kindCompiler.endAll()
     turn.finish()
     context.work.abandonAll()
     streams.endAll()
