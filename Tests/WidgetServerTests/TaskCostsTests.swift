@@ -58,6 +58,34 @@ import Testing
     func abandon() {}
   }
 
+  /// A call over gRPC takes several passes of the loop, so long passes would delay it several times.
+  @Test func `a pass that starts tasks is shorter, but not for one client alone`() {
+    var now = NIODeadline.uptimeNanoseconds(1)
+    let queue = WorkQueue(turn: Turn(eventLoop: EmbeddedEventLoop(), remembersCalls: false))
+    queue.clock = {
+      now = now + .microseconds(1)
+      return now
+    }
+    /// The expected time of the tasks that one pass starts.
+    func pass(_ works: Calls...) -> TimeAmount {
+      let (average, done) = (queue.taskCosts.average, works.map(\.done).reduce(0, +))
+      for work in works { queue.enqueue(work) }
+      queue.serve()
+      let begun = works.map(\.done).reduce(0, +) - done
+      queue.abandonAll()
+      return .nanoseconds(average.nanoseconds * Int64(begun))
+    }
+    let calls = (1...2).map { Calls(uid: UInt32($0), queue, count: 1_000_000) }
+    queue.expectTasks()
+    queue.runTask { now = now + .milliseconds(1) }
+    queue.serve()
+    let bound = WorkQueue.turnWithTasksMax + WorkQueue.sliceMax
+    let both = pass(calls[0], calls[1])
+    #expect(both > WorkQueue.sliceMax && both <= bound, "\(both)")
+    let alone = pass(calls[0])
+    #expect(alone > bound && alone <= WorkQueue.turnMax + WorkQueue.sliceMax, "\(alone)")
+  }
+
   @Test func `tasks of calls count in the slices and turns of their calls`() {
     var now = NIODeadline.uptimeNanoseconds(1)
     let queue = WorkQueue(turn: Turn(eventLoop: EmbeddedEventLoop(), remembersCalls: false))

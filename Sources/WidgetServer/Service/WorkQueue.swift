@@ -55,6 +55,8 @@ final class WorkQueue {
   private var spent = TimeAmount.zero
   /// The pass of the loop in which it was spent.
   private var spentPass: UInt64?
+  /// Whether slices of this pass have started tasks.
+  private var hasStartedTasks = false
   private(set) var taskCosts = TaskCosts()
   /// The expected time of the tasks that the present slice has started.
   private var owed = TimeAmount.zero
@@ -72,6 +74,9 @@ final class WorkQueue {
 
   /// The time that the turns of one pass of the loop may spend on work.
   static let turnMax = TimeAmount.milliseconds(4)
+  /// The same for a pass that has started tasks, while several workloads wait. A call over gRPC takes
+  /// several passes, because its tasks run after the work of a pass.
+  static let turnWithTasksMax = TimeAmount.milliseconds(2)
   /// The part of that time that one workload gets before the next.
   static let sliceMax = TimeAmount.milliseconds(1)
   /// A workload whose slices are longer than this has a pass of its own. Slices are longer than
@@ -112,8 +117,16 @@ final class WorkQueue {
   private func fits(_ share: WorkShare) -> Bool {
     guard spent > .zero else { return true }
     let expected = TimeAmount.nanoseconds(Int64(clamping: share.account.expected))
-    return spent < WorkQueue.turnMax && expected <= WorkQueue.longMin
-      && spent + expected <= WorkQueue.turnMax + WorkQueue.sliceMax
+    return spent < passMax && expected <= WorkQueue.longMin
+      && spent + expected <= passMax + WorkQueue.sliceMax
+  }
+
+  /// The time of this pass. One client alone gets all of it, so that its changes share a group and
+  /// frames.
+  private var passMax: TimeAmount {
+    guard hasStartedTasks, let uid = queue.first else { return WorkQueue.turnMax }
+    let severalWait = queue.count > 1 || (users[uid]?.workloads.count ?? 0) > 1
+    return severalWait ? WorkQueue.turnWithTasksMax : WorkQueue.turnMax
   }
 
   private func begin(_ share: WorkShare) -> TimeSlice {
@@ -128,6 +141,7 @@ final class WorkQueue {
     let share = workload.share
     let time = clock() - slice.start
     let cost = time + owed
+    hasStartedTasks = hasStartedTasks || owed > .zero
     owed = .zero
     worked = worked + time
     spent = spent + cost
@@ -149,7 +163,7 @@ final class WorkQueue {
   /// Works as long as the turn may. Called when everything readable was read.
   func serve() {
     renewTime()
-    while spent < WorkQueue.turnMax, let uid = queue.first {
+    while spent < passMax, let uid = queue.first {
       if let workload = users[uid]?.workloads.first, !fits(workload.share) { break }
       _ = queue.next()
       guard let workload = users[uid]?.workloads.next() else { continue }
@@ -159,7 +173,7 @@ final class WorkQueue {
       wait(for: uid)
     }
     if turn.loopPass == nil {
-      spent = .zero
+      (spent, hasStartedTasks) = (.zero, false)
       taskCosts.endPass()
     }
     if users.count > WorkQueue.usersMax {
@@ -173,7 +187,7 @@ final class WorkQueue {
   private func renewTime() {
     let pass = turn.loopPass?()
     guard pass != spentPass else { return }
-    (spent, spentPass) = (.zero, pass)
+    (spent, spentPass, hasStartedTasks) = (.zero, pass, false)
     taskCosts.endPass()
   }
 
