@@ -167,6 +167,10 @@ enum Input {
 
   /// The text of a file; `-` is standard input.
   static func text(_ path: String) throws(CommandFailure) -> String {
+    guard !path.isEmpty else {
+      throw CommandFailure(
+        .usage, "the name of the file is empty; name a file, or - for standard input")
+    }
     let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure(path, errno) }
     defer { if path != "-" { close(descriptor) } }

@@ -30,7 +30,7 @@ struct MistakenArgumentTests {
   }
 
   @Test(arguments: [
-    ["set", "a", "n=1", "n=2"], ["set", "a", "n=1", "--unset", "n"],
+    ["set", "a", "n=1", "n=2"],
     ["set", "a", "--param", "n=1", "--param", "n=2"], ["set", "a", "-ln=1", "--label", "n=2"],
     ["add", "k", "n=1", "--data", "n:=2"], ["add", "k", "--label", "n=1", "--label", "n=1"],
     ["add", "k", "--param", "n=1", "--param", "n=2"], ["send", "a", "e", "n=1", "n=2"],
@@ -44,6 +44,32 @@ struct MistakenArgumentTests {
   ])
   func `a name with two values is refused`(arguments: [String]) {
     #expect(Self.refusal(arguments) == "n is given twice; give it one value")
+  }
+
+  @Test(
+    arguments: [
+      (["set", "a", "n=1", "--unset", "n"], "--unset"),
+      (["set", "a", "--param", "n=1", "--unset-param", "n"], "--unset-param"),
+      (["set", "a", "-ln=1", "--unset-label", "n"], "--unset-label"),
+      (["bundle", "set", "b", "n=1", "--unset", "n"], "--unset"),
+      (["activity", "update", "a", "--set", "n=1", "--unset", "n"], "--unset"),
+      (["activity", "end", "a", "--set", "n=1", "--unset", "n"], "--unset"),
+    ] as [([String], String)])
+  func `a name that is both set and unset is refused`(arguments: [String], option: String) {
+    #expect(
+      Self.refusal(arguments) == "n is both set and unset; leave out its value, or \(option) n")
+  }
+
+  @Test func `a name that is unset twice is refused`() {
+    #expect(
+      Self.refusal(["set", "a", "--unset", "n", "--unset", "n"])
+        == "--unset n is given twice; give it once")
+  }
+
+  @Test func `an empty name of a file is named`() {
+    let failure = #expect(throws: CommandFailure.self) { try Input.text("") }
+    #expect(
+      failure?.message == "the name of the file is empty; name a file, or - for standard input")
   }
 
   @Test(arguments: [

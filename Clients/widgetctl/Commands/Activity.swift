@@ -203,6 +203,10 @@ struct ActivityUpdateCommand: AsyncParsableCommand {
   @OptionGroup var transition: TransitionOptions
   @OptionGroup var global: GlobalOptions
 
+  func validate() throws {
+    try refuseContradiction(state.data.keys, unset: unset, "--unset")
+  }
+
   func run() async throws {
     let patch = StatePatch(setData: try state.values(), unsetData: unset)
     let session = try global.session()
@@ -273,6 +277,10 @@ struct ActivityEndCommand: AsyncParsableCommand {
   @OptionGroup var dismissal: DismissOption
   @OptionGroup var transition: TransitionOptions
   @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    try refuseContradiction(state.data.keys, unset: unset, "--unset")
+  }
 
   func run() async throws {
     let session = try global.session()

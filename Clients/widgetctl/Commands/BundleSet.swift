@@ -39,7 +39,7 @@ struct BundleSetCommand: AsyncParsableCommand {
 
   func validate() throws {
     try remote.validate(folder)
-    try refuseRepeated(assignments.keys + unset)
+    try refuseContradiction(assignments.keys, unset: unset, "--unset")
   }
 
   func run() async throws {

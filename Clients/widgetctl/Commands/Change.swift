@@ -188,8 +188,9 @@ struct SetCommand: AsyncParsableCommand {
     guard error == nil || !clearError else {
       throw ValidationError("--error and --clear-error contradict each other")
     }
-    try refuseRepeated(
-      data.keys + unsetData, parameters.keys + unsetParameters, labels.keys + unsetLabels)
+    try refuseContradiction(data.keys, unset: unsetData, "--unset")
+    try refuseContradiction(parameters.keys, unset: unsetParameters, "--unset-param")
+    try refuseContradiction(labels.keys, unset: unsetLabels, "--unset-label")
     let isEmpty =
       data.isEmpty && unsetData.isEmpty && !replace && parameters.isEmpty
       && unsetParameters.isEmpty && labels.isEmpty && unsetLabels.isEmpty && stale == nil

@@ -10,6 +10,21 @@ func refuseRepeated(_ names: [String]...) throws {
   }
 }
 
+/// Refuses a command line that sets a name and also unsets it, or that names it twice.
+///
+/// - Parameter option: the option that unsets a name.
+func refuseContradiction(_ set: [String], unset: [String], _ option: String) throws {
+  try refuseRepeated(set)
+  if let name = unset.first(where: set.contains) {
+    throw ValidationError(
+      "\(name) is both set and unset; leave out its value, or \(option) \(name)")
+  }
+  var seen: Set<String> = []
+  for name in unset where !seen.insert(name).inserted {
+    throw ValidationError("\(option) \(name) is given twice; give it once")
+  }
+}
+
 extension [Assignment] {
   var keys: [String] { map(\.key) }
 }
