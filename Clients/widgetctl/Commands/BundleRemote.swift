@@ -138,10 +138,9 @@ enum BundleRemote {
     let bundles = answer.bundles
     var standings = await BundleStanding.all(global)
     // The host loads a new bundle a moment after its installation.
-    for _ in 0..<loadingLooksMax {
-      guard bundles.contains(where: { $0.problem.isEmpty && standing(of: $0, standings) == nil })
-      else { break }
-      try await Task.sleep(for: .milliseconds(100))
+    let loading = bundles.filter { $0.problem.isEmpty && standing(of: $0, standings) == nil }
+    if !loading.isEmpty {
+      await wait(for: Set(loading.map(\.folder)), session.client)
       standings = await BundleStanding.all(global)
     }
     session.printer.print(
@@ -166,8 +165,29 @@ enum BundleRemote {
     }
   }
 
-  /// How often `ls --remote` looks again for a bundle that the host has not reported.
-  private static let loadingLooksMax = 20
+  /// How long `ls --remote` waits for bundles that the host has not reported.
+  private static let loadingWaitMax = Duration.seconds(2)
+
+  /// Waits until the host has reported the bundles in these folders.
+  private static func wait(for folders: Set<String>, _ client: WidgetClient) async {
+    guard let kind = KindName("bundle") else { return }
+    let following = Task {
+      var mirror = WidgetMirror()
+      for try await frame in client.watch(WatchOptions(selector: Selector(kinds: [kind]))) {
+        _ = try mirror.apply(frame)
+        let known = mirror.widgets.compactMap { widget in
+          if case .string(let path)? = widget.data["path"] { path } else { nil }
+        }
+        if mirror.isSynced, folders.isSubset(of: known) { return }
+      }
+    }
+    let alarm = Task {
+      try await Task.sleep(for: loadingWaitMax)
+      following.cancel()
+    }
+    _ = await following.result
+    alarm.cancel()
+  }
 
   private static func standing(
     of bundle: InstalledBundle, _ standings: [String: BundleStanding]
