@@ -62,8 +62,14 @@ extension YAMLFailure {
       return ("there are more than \(max) values", "make the file smaller, or use fewer aliases")
     case .tooDeep(let max):
       return ("this nests deeper than \(max) levels", "")
-    case .hiddenValue(let text):
-      return ("\"#\" begins a comment here, so there is no value", YAMLFailure.putInQuotes(text))
+    case .hiddenValue(let text, let isOfKey):
+      // A key can have no value, so the text may be a comment. An element of a list cannot.
+      let mayBeComment = isOfKey && YAMLFailure.isWord(text)
+      return (
+        "\"#\" begins a comment here, so there is no value",
+        YAMLFailure.putInQuotes(text)
+          + (mayBeComment ? ", or put a blank after # if this is a comment" : "")
+      )
     case .severalDocuments:
       return ("there is more than one document", "put each document into a file")
     case .value(let message):
@@ -87,6 +93,13 @@ extension YAMLFailure {
     }
     let separator = text.isEmpty || tag.allSatisfy { $0 == "!" } ? "" : " "
     return putInQuotes(tag + separator + text)
+  }
+
+  /// Whether a text such as `#none` begins with a word, and is no colour such as `#fff`.
+  private static func isWord(_ text: String) -> Bool {
+    let word = text.dropFirst().prefix { !$0.isWhitespace }
+    let isColor = [3, 4, 6, 8].contains(word.count) && word.allSatisfy(\.isHexDigit)
+    return word.first?.isLetter == true && !isColor
   }
 
   private static func putInQuotes(_ text: String) -> String {

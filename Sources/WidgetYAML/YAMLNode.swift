@@ -57,7 +57,7 @@ public struct YAMLFailure: Error, Hashable, Sendable {
     case tooManyNodes(max: Int)
     case tooDeep(max: Int)
     /// A comment stands where a value is missing, and was probably meant as that value: `#fff`.
-    case hiddenValue(String)
+    case hiddenValue(String, isOfKey: Bool)
     /// There is more than one document.
     case severalDocuments
     /// A value that the reader of the document rejects, with the reader's message.

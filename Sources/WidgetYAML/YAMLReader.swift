@@ -291,7 +291,8 @@ public struct YAMLReader: ~Copyable {
       place.column += name.unicodeScalars.count + 1
     }
     guard let hidden = HiddenValue(after: place, in: scalars(ofLine: place.line)) else { return }
-    throw YAMLFailure(place: hidden.place, reason: .hiddenValue(hidden.text))
+    throw YAMLFailure(
+      place: hidden.place, reason: .hiddenValue(hidden.text, isOfKey: key != nil))
   }
 
   private mutating func scalars(ofLine number: Int) -> [Unicode.Scalar] {

@@ -120,6 +120,7 @@ private func flow(_ node: YAMLNode) -> String {
     Mistake("x: {color: #fff}", "1:12", "\"#\" begins a comment here", "quotes: '#fff'"),
     Mistake("x: {c: #fff, b: 2}\ny: {d: 1}", "1:8", "begins a comment here", "quotes: '#fff'"),
     Mistake("x: ['#1', #2 ]\ny: 1", "1:11", "begins a comment here", "quotes: '#2'"),
+    Mistake("labels: #none", "1:9", "so there is no value", "'#none', or put a blank after #"),
     Mistake("color: #fff", "1:8", "\"#\" begins a comment here, so there is no", "'#fff'"),
     Mistake("a:\n  - b\n  - #c d # no\n", "3:5", "begins a comment here", "quotes: '#c d'"),
     Mistake("title:\t#1\r\nb: 2", "1:8", "so there is no value", "quotes: '#1'"),
