@@ -20,6 +20,14 @@ public enum BundleSchema {
         ])
       ),
       (
+        "shift",
+        .object([
+          ("description", .string("A duration that can be negative: 6h, -30m.")),
+          ("type", .list([.string("string"), .string("integer")])),
+          ("pattern", .string("^-?([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h|d))+$|^0$")),
+        ])
+      ),
+      (
         "text",
         .object([
           ("description", .string("Text. A number or a truth value is taken as it is written.")),
@@ -145,6 +153,7 @@ public enum BundleSchema {
     case .bool: .object([("type", .string("boolean"))])
     case .int: .object([("type", .string("integer")), ("minimum", .number(0))])
     case .duration: reference("duration")
+    case .shift: reference("shift")
     case .expression: reference("expression")
     case .constant: .object([])
     case .template: reference("template")

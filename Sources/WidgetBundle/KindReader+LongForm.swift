@@ -25,7 +25,7 @@ extension KindReader {
     guard let object = reading.object(item, .schedule) else { return nil }
     var schedule = EntrySchedule()
     schedule.every = reading.duration(object["every"])
-    schedule.offset = reading.duration(object["offset"]) ?? .zero
+    schedule.offset = offset(object)
     schedule.cron = reading.text(object["cron"]) ?? ""
     schedule.zone = expressionText(object["zone"])
     schedule.entries = expressionText(object["entries"])

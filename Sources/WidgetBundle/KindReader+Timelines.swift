@@ -32,7 +32,7 @@ extension KindReader {
     }
     var schedule = EntrySchedule()
     schedule.every = reading.duration(object["every"], atLeast: .seconds(1))
-    schedule.offset = reading.duration(object["offset"]) ?? .zero
+    schedule.offset = offset(object)
     if let item = object["offset"], object["every"] == nil {
       reading.report(item, "only a schedule with every has an offset", hint: "leave it out")
     }
@@ -44,14 +44,17 @@ extension KindReader {
       ], timeZones: reading.timeZones)
     if let item = object["zone"], let text = reading.text(item) {
       if text.hasPrefix("=") {
-        schedule.zone =
-          reading.expression(item, variables, giving: .string, for: "zone")?.compiled.source ?? ""
-      } else if !TimeZoneRules.mayBeName(text, in: reading.timeZones) {
-        reading.report(
-          item, "there is no time zone \"\(text.prefix(64))\"",
-          hint: TimeZoneRules.suggestion(for: text, in: reading.timeZones).map {
-            "did you mean \($0)?"
-          } ?? "use a name such as Europe/Berlin, or =parameters.zone")
+        let zone = reading.expression(item, variables, giving: .string, for: "zone")
+        schedule.zone = zone?.compiled.source ?? ""
+        for result in zone?.compiled.constantResults ?? [] {
+          guard case .string(let name) = result.value, let mistake = mistake(inZone: name) else {
+            continue
+          }
+          reading.report(
+            item, at: result.offset, of: schedule.zone, mistake.message, hint: mistake.hint)
+        }
+      } else if let mistake = mistake(inZone: text) {
+        reading.report(item, mistake.message, hint: mistake.hint)
       } else {
         schedule.zone = CELText.literal(.string(text))
       }
@@ -67,6 +70,22 @@ extension KindReader {
     }
     checkTimes(schedule, object)
     return schedule
+  }
+
+  /// The reason why expressions know no time zone of this name; nil if they may know it.
+  private func mistake(inZone name: String) -> (message: String, hint: String)? {
+    guard !TimeZoneRules.mayBeName(name, in: reading.timeZones) else { return nil }
+    let suggestion = TimeZoneRules.suggestion(for: name, in: reading.timeZones)
+    return (
+      "there is no time zone \"\(name.prefix(64))\"",
+      suggestion.map { "did you mean \($0)?" }
+        ?? "use a name such as Europe/Berlin, or =parameters.zone"
+    )
+  }
+
+  /// The shift of a schedule's entries. `Recurrence` checks its range.
+  func offset(_ object: Object) -> Duration {
+    reading.duration(object["offset"], atLeast: .nanoseconds(Int64.min)) ?? .zero
   }
 
   /// Reports times that the daemon refuses. Keys with a mistake are missing from the schedule.

@@ -88,8 +88,9 @@ extension ObjectShape {
         "every", .duration,
         "One entry in each period of this length: whole seconds, 1 s to 366 days."),
       Key(
-        "offset", .duration,
-        "For `every`: shift of all entries. At most one period. Default: 0."),
+        "offset", .shift,
+        "For `every`: shift of all entries, such as `6h`, or `-6h` for earlier entries. At most "
+          + "one period. Default: 0."),
       Key(
         "cron", .text,
         "One entry at each time that fits: minute, hour, day of the month, month, day of the week."),

@@ -88,6 +88,8 @@ public indirect enum KeyType: Hashable, Sendable {
   /// Whole, and not below zero.
   case int
   case duration
+  /// A duration that can be negative.
+  case shift
   case expression
   /// Any constant.
   case constant
@@ -125,7 +127,7 @@ public indirect enum KeyType: Hashable, Sendable {
     case .text: "text"
     case .bool: "true or false"
     case .int: "whole number"
-    case .duration: "duration"
+    case .duration, .shift: "duration"
     case .expression: "expression"
     case .constant: "value"
     case .template: "template"

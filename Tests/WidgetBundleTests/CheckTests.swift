@@ -106,6 +106,30 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("Europe/Berlim", 1), ("=parameters.p == 1 ? 'UTC' : 'Europe/Berlim'", 1),
+    ("='Europe/Berlim'", 1), ("=parameters.p == 1 ? 'UTC' : 'Europe/Berlin'", 0),
+    ("=parameters.zone", 0),
+  ])
+  func `a constant time zone of a schedule that does not exist is refused`(
+    zone: String, count: Int
+  ) throws {
+    let text = Samples.kind(
+      "parameters: {p: 1, zone: UTC}\nschedule: {every: 1h, zone: \"\(zone)\"}")
+    var problems: [BundleProblem] = []
+    do throws(InvalidBundle) {
+      _ = try BundleReader.read(text) { name in
+        ["Etc/UTC", "UTC", "Europe/Berlin"].contains(name) ? .utc : nil
+      }
+    } catch { problems = error.problems }
+    #expect(problems.count == count, "\(problems)")
+    guard let problem = problems.first else { return }
+    #expect(problem.message == "there is no time zone \"Europe/Berlim\"")
+    let line = text.split(separator: "\n", omittingEmptySubsequences: false)[problem.line - 1]
+    let place = line.dropFirst(problem.column - 1).drop { "\"'=".contains($0) }
+    #expect(place.hasPrefix("Europe/Berlim"))
+  }
+
+  @Test(arguments: [
     ("gauge: 1, min: 9, max: 5", "min 9 is greater than max 5"),
     ("gauge: 1, max: -1", "min 0 is greater than max -1"),
     ("chart: [1], min: 3, max: 2", "min 3 is greater than max 2"),

@@ -75,7 +75,7 @@ import WidgetModel
 
   @Test(arguments: [
     "schedule: {cron: '0 8 * * mon-fri'}", "schedule: {every: 366d}", "schedule: {every: 1s}",
-    "schedule: {every: 1h, offset: 1h}",
+    "schedule: {every: 1h, offset: 1h}", "schedule: {every: 1h, offset: -30m}",
     "content: {button: x, id: save}\nreducers: [{event: press, nodeId: save, set: {n: 1}}]",
     "content: {button: x}\nreducers: [{event: press, nodeId: button-1, set: {n: 1}}]",
     "reducers: [{event: press, nodeId: any, set: {n: 1}}]",

@@ -219,9 +219,13 @@ struct CheckerTests {
     let compiled = try CompiledExpression("formatDate(now, '%H', '\(zone)')", in: environment)
     #expect(compiled.doubts.map(\.alwaysFails) == Array(repeating: false, count: count))
     #expect(compiled.doubts.map(\.offset) == Array(repeating: 22, count: count))
+    let part = try CompiledExpression("now.getHours('\(zone)')", in: environment)
+    #expect(part.doubts.map(\.alwaysFails) == Array(repeating: false, count: count))
+    #expect(part.doubts.map(\.offset) == Array(repeating: 13, count: count))
     environment.timeZones = nil
-    #expect(
-      try CompiledExpression("formatDate(now, '%H', '\(zone)')", in: environment).doubts.isEmpty)
+    for source in ["formatDate(now, '%H', '\(zone)')", "now.getHours('\(zone)')"] {
+      #expect(try CompiledExpression(source, in: environment).doubts.isEmpty)
+    }
   }
 
   @Test func `the signatures of all functions are readable`() {

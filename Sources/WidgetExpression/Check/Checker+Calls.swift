@@ -118,6 +118,7 @@ extension Checker {
     if function.name == "formatDate" || function.name == "parseDate" {
       doubtDate(function.name, arguments, at: node)
     }
+    if FunctionTable.partNames.contains(function.name) { doubtPart(arguments, at: node) }
     let constants = arguments.compactMap { builder.constant($0.code) }
     if function.name == "matches", constants.last != nil,
       let pattern = builder.constant(arguments[arguments.count - 1].code),

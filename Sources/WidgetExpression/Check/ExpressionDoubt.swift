@@ -9,6 +9,7 @@ public struct ExpressionDoubt: Hashable, Sendable {
 }
 
 /// The constants of formatDate() and parseDate(): a pattern or style, a time zone, and a locale.
+/// Also the time zone of the parts of a time.
 extension Checker {
   mutating func doubtDate(_ name: String, _ arguments: [Typed], at node: Int) {
     guard environment.isChecked, case .call(_, nil, let nodes, _) = tree[node] else { return }
@@ -21,6 +22,15 @@ extension Checker {
       default: doubtLocale(text, at: offset)
       }
     }
+  }
+
+  /// The constant zone of a part of a time: `now.getHours("Europe/Berlin")`.
+  mutating func doubtPart(_ arguments: [Typed], at node: Int) {
+    guard environment.isChecked, arguments.count == 2,
+      case .call(_, _?, let nodes, _) = tree[node], let zone = nodes.first,
+      case .string(let text)? = builder.constant(arguments[1].code)
+    else { return }
+    doubtZone(text, at: tree.offsets[zone])
   }
 
   private mutating func doubtPattern(_ text: String, isRead: Bool, at offset: Int) {

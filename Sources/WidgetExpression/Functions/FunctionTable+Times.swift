@@ -2,6 +2,12 @@ import WidgetModel
 
 /// The parts of timestamps and durations.
 extension FunctionTable {
+  /// The functions that give a part of a time, in a zone.
+  static let partNames: Set = [
+    "getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear",
+    "getHours", "getMinutes", "getSeconds", "getMilliseconds",
+  ]
+
   mutating func addTimes() {
     part("getFullYear") { Int64($0.year) }
     part("getMonth") { Int64($0.month - 1) }
