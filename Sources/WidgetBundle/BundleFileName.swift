@@ -33,6 +33,17 @@ package enum BundleFileName {
     ("the name of \(path) is not UTF-8 text", "rename it")
   }
 
+  /// The problem of a link in a folder of bundles that leads to nothing.
+  package static func dangling(
+    _ path: String, _ reason: String
+  ) -> (message: String, hint: String) {
+    ("the link \(path) leads to no readable folder: \(reason)", "correct the link, or remove it")
+  }
+
+  /// Whether an entry of a folder of bundles was probably meant as a bundle's folder. Its name is
+  /// the bundle's id, which has no dot.
+  package static func mayBeFolder(_ name: some StringProtocol) -> Bool { !name.contains(".") }
+
   /// Whether a path has replacement characters, as the path of a name that is not UTF-8 text.
   package static func isRepaired(_ path: String) -> Bool {
     path.unicodeScalars.contains("\u{FFFD}")

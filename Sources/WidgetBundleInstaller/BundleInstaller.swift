@@ -99,6 +99,10 @@ public struct BundleInstaller: Sendable {
     let folder = try Folder(path)
     var result: [Installed] = []
     for name in try folder.names() where !name.hasPrefix(".") {
+      if let problem = dangling(name, folder) {
+        result.append(unusable(name, problem, in: folder, lacksFile: true))
+        continue
+      }
       let inner: Folder
       do throws(BundleInstallerError) {
         guard
@@ -166,21 +170,6 @@ public struct BundleInstaller: Sendable {
         : "\(bundles.path)/\(bundle.id) already exists; "
           + (BundleReader.isID(name) ? "write bundle: \(name) in the file, or " : "")
           + "remove one of the folders")
-  }
-
-  /// The target of a link in the folder of bundles. The host runs its bundle, too.
-  ///
-  /// - Throws: if this process may not read it.
-  private func linked(
-    _ name: String, _ bundles: Folder
-  ) throws(BundleInstallerError) -> Folder? {
-    guard bundles.target(ofLink: name) != nil, let path = realpath("\(bundles.path)/\(name)", nil)
-    else { return nil }
-    defer { free(path) }
-    do throws(BundleInstallerError) { return try Folder(String(cString: path)) } catch {
-      if case .system(_, EACCES) = error { throw error }
-      return nil
-    }
   }
 
   /// The changes that installing a bundle would make, permissions first. If no bundle with its id

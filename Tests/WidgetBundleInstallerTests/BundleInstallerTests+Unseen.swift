@@ -51,6 +51,19 @@ extension BundleInstallerTests {
       refusal { () throws(BundleInstallerError) in _ = try installer.read(at: path) } == reason)
   }
 
+  @Test func `a link to a folder that does not exist is listed with the reason`() throws {
+    scratch.write("bundles/desk/bundle.yaml", Texts.bundle("desk"))
+    let link = "\(scratch.path)/bundles/lost"
+    symlink("/nonexistent/lost", link)
+    symlink("/nonexistent/notes.txt", "\(scratch.path)/bundles/notes.txt")
+    #expect(
+      try reasons() == [
+        "desk": "1.0.0",
+        "lost": "the link \(link) leads to no readable folder: No such file or directory; correct"
+          + " the link, or remove it",
+      ])
+  }
+
   /// Runs a closure as a user who is not root, because root may read everything. Only the thread
   /// changes its user.
   private func asNobody<T>(_ body: () throws -> T) throws -> T {

@@ -43,18 +43,43 @@ struct BundleFolderTests {
     func isInstalled() -> Bool {
       if case .installed = BundleFolders.look(into: place.bundle, read) { true } else { false }
     }
-    func write(_ name: String, at seconds: Double) throws {
-      let path = "\(place.bundle)/\(name)"
-      try Data("text".utf8).write(to: URL(fileURLWithPath: path))
-      try FileManager.default.setAttributes(
-        [.modificationDate: Date(timeIntervalSince1970: seconds)], ofItemAtPath: path)
+    func write(_ name: String, _ text: String) throws {
+      try Data(text.utf8).write(to: URL(fileURLWithPath: "\(place.bundle)/\(name)"))
     }
+    /// Waits until the file system gives later times than before.
+    func wait() throws {
+      let file = "\(place.bundle)/probe"
+      var (before, after) = (stat(), stat())
+      try write("probe", "")
+      try #require(stat(file, &before) == 0)
+      repeat {
+        try write("probe", "")
+        try #require(stat(file, &after) == 0)
+      } while (before.st_ctim.tv_sec, before.st_ctim.tv_nsec)
+        == (after.st_ctim.tv_sec, after.st_ctim.tv_nsec)
+    }
+    let list = "folder\nfile \(SHA256.hex(Array("text".utf8))) bundle.yaml\n"
+    try write("bundle.yaml", "text")
     #expect(!isInstalled())
-    try write("bundle.yaml", at: 100)
-    try write(".origin", at: 100)
+    try write(".origin", list)
     #expect(isInstalled())
-    try write("bundle.yaml", at: 101)
+    // Another file with an old time, as `cp -p` and `mv` give it.
+    try FileManager.default.removeItem(atPath: "\(place.bundle)/bundle.yaml")
+    try write("bundle.yaml", "edited")
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: 1)],
+      ofItemAtPath: "\(place.bundle)/bundle.yaml")
     #expect(!isInstalled())
+    // Nor has the installer written a copy of the installed file.
+    try wait()
+    try write("bundle.yaml", "text")
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: 1)],
+      ofItemAtPath: "\(place.bundle)/bundle.yaml")
+    #expect(!isInstalled())
+    try wait()
+    try write(".origin", list)
+    #expect(isInstalled())
   }
 
   /// Runs a closure as a user who is not root, because root may read everything. Only the thread
@@ -128,6 +153,20 @@ struct BundleFolderTests {
       told.hasPrefix("\(place.bundle)/bundle.yaml:1:1: the link leads to no readable file: "),
       "\(told)")
     #expect(told.contains("correct the link"))
+  }
+
+  @Test func `a link to a folder that does not exist is found and reported`() throws {
+    let place = try Place(nil)
+    let link = "\(place.path)/lost"
+    symlink("/nonexistent/desk", link)
+    symlink("/nonexistent/notes.txt", "\(place.path)/notes.txt")
+    #expect(
+      BundleFolders.subfolders(of: place.path) == [FileReading.resolved(place.bundle), link])
+    #expect(look(into: link) == "nothing")
+    #expect(
+      suspicion(about: link) == "the link \(link) leads to no readable folder: No such file or"
+        + " directory; correct the link, or remove it")
+    #expect(BundleFolders.isUnwatchable(link) && !BundleFolders.isUnwatchable(place.bundle))
   }
 
   @Test func `a folder whose name is not UTF-8 is reported`() throws {

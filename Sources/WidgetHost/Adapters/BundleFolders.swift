@@ -16,9 +16,10 @@ enum BundleFolders {
   /// The maximum size of a file of settings, in bytes.
   static let settingsBytesMax = 1 << 16
 
-  /// All folders in a folder, by name, without symbolic links. The result also has three kinds of
+  /// All folders in a folder, by name, without symbolic links. The result also has four kinds of
   /// paths with a problem: the folder itself, if this process may not read it, a bundle's file
-  /// without a folder, and the repaired path of a folder whose name is not UTF-8 text.
+  /// without a folder, a link that leads to nothing, and the repaired path of a folder whose name
+  /// is not UTF-8 text.
   static func subfolders(of root: String) -> [String] {
     guard let directory = opendir(root) else { return errno == EACCES ? [root] : [] }
     defer { closedir(directory) }
@@ -39,9 +40,11 @@ enum BundleFolders {
     }
     var found: [String] = []
     for name in names.sorted() {
-      guard let path = FileReading.resolved("\(root)/\(name)"), !found.contains(path) else {
+      guard let path = FileReading.resolved("\(root)/\(name)") else {
+        if dangling("\(root)/\(name)") != nil { found.append("\(root)/\(name)") }
         continue
       }
+      guard !found.contains(path) else { continue }
       var status = stat()
       guard stat(path, &status) == 0 else { continue }
       if status.st_mode & S_IFMT == S_IFDIR || isStray(path, status) { found.append(path) }
@@ -56,14 +59,30 @@ enum BundleFolders {
     return BundleFileName.isRepaired(path) && lstat(path, &status) != 0
   }
 
+  /// The reason why a path that was probably meant as a bundle's folder is a link to nothing; nil
+  /// for other paths.
+  static func dangling(_ path: String) -> String? {
+    var status = stat()
+    guard BundleFileName.mayBeFolder(Paths.lastComponent(path)), lstat(path, &status) == 0,
+      status.st_mode & S_IFMT == S_IFLNK, stat(path, &status) != 0, errno != EACCES
+    else { return nil }
+    return errorText()
+  }
+
+  /// Whether a path stands for nothing that anybody can open or watch.
+  static func isUnwatchable(_ path: String) -> Bool {
+    hasUnreadableName(path) || dangling(path) != nil
+  }
+
   /// The problem of a folder that was probably meant to be a bundle's, and has no bundle's file:
-  /// its file has another name, its file is a link to a missing file, or the folder's name is not
-  /// UTF-8 text. Nil for other folders.
+  /// its file has another name, its file or the folder itself is a link to nothing, or the folder's
+  /// name is not UTF-8 text. Nil for other folders.
   static func suspicion(about folder: String) -> HostState.Found? {
     func broken(_ place: String, _ problem: (message: String, hint: String)) -> HostState.Found {
       .broken(problem: "\(place)\(problem.message); \(problem.hint)", digest: 0)
     }
     guard !hasUnreadableName(folder) else { return broken("", BundleFileName.unreadable(folder)) }
+    if let reason = dangling(folder) { return broken("", BundleFileName.dangling(folder, reason)) }
     var status = stat()
     for file in fileNames.map({ "\(folder)/\($0)" }) where lstat(file, &status) == 0 {
       guard stat(file, &status) != 0 else { continue }
@@ -239,7 +258,7 @@ enum BundleFolders {
     }
     switch read(text, settings.map { String(decoding: $0, as: UTF8.self) }) {
     case .success(let bundle):
-      return isAsInstalled(file, in: folder)
+      return isAsInstalled(file, bytes, in: folder)
         ? .installed(bundle, digest: digest) : .bundle(bundle, digest: digest)
     case .failure(let refusal):
       let shown = refusal.problems.prefix(20).map { "\(file):\($0)" }
@@ -250,13 +269,21 @@ enum BundleFolders {
     }
   }
 
-  /// Whether the installer wrote the file, and nobody has edited it since. The installer writes the
-  /// list of its files last.
-  private static func isAsInstalled(_ file: String, in folder: String) -> Bool {
+  /// Whether the installer wrote the file, and nobody has edited or replaced it since.
+  ///
+  /// The installer writes the list of its files last. A copy of the installed file is no
+  /// installation, even with its former time (`cp -p`), so the time of the last change of the inode
+  /// counts. Nobody can set that time.
+  private static func isAsInstalled(_ file: String, _ bytes: [UInt8], in folder: String) -> Bool {
+    let origin = "\(folder)/.origin"
     var (list, written) = (stat(), stat())
-    guard stat("\(folder)/.origin", &list) == 0, stat(file, &written) == 0 else { return false }
-    let (a, b) = (written.st_mtim, list.st_mtim)
-    return (a.tv_sec, a.tv_nsec) <= (b.tv_sec, b.tv_nsec)
+    guard stat(origin, &list) == 0, stat(file, &written) == 0 else { return false }
+    let (a, b) = (written.st_ctim, list.st_ctim)
+    guard (a.tv_sec, a.tv_nsec) <= (b.tv_sec, b.tv_nsec),
+      let listed = try? FileReading.read(path: origin, bytesMax: 1 << 20)
+    else { return false }
+    let line = "file \(SHA256.hex(bytes)) \(Paths.lastComponent(file))"
+    return String(decoding: listed, as: UTF8.self).split(separator: "\n").contains { $0 == line }
   }
 
   /// The user's settings; nil if there is no file. If the file cannot be read, the result is not

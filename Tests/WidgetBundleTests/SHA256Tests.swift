@@ -1,5 +1,5 @@
 import Testing
-import WidgetBundleInstaller
+import WidgetBundle
 
 @Suite struct SHA256Tests {
   /// From NIST's examples (FIPS 180-4) and its CAVP byte vectors.

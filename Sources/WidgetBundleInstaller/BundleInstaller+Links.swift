@@ -1,0 +1,30 @@
+import Glibc
+import WidgetBundle
+
+// Links in the folder of bundles.
+extension BundleInstaller {
+  /// The problem of a link in the folder of bundles that leads to nothing; nil for other entries.
+  func dangling(_ name: String, _ bundles: Folder) -> BundleInstallerError? {
+    guard BundleFileName.mayBeFolder(name), bundles.target(ofLink: name) != nil else { return nil }
+    let path = "\(bundles.path)/\(name)"
+    var status = stat()
+    guard stat(path, &status) != 0, errno != EACCES else { return nil }
+    let problem = BundleFileName.dangling(path, String(cString: strerror(errno)))
+    return .refused(problem.message, hint: problem.hint)
+  }
+
+  /// The target of a link in the folder of bundles. The host runs its bundle, too.
+  ///
+  /// - Throws: if this process may not read it.
+  func linked(
+    _ name: String, _ bundles: Folder
+  ) throws(BundleInstallerError) -> Folder? {
+    guard bundles.target(ofLink: name) != nil, let path = realpath("\(bundles.path)/\(name)", nil)
+    else { return nil }
+    defer { free(path) }
+    do throws(BundleInstallerError) { return try Folder(String(cString: path)) } catch {
+      if case .system(_, EACCES) = error { throw error }
+      return nil
+    }
+  }
+}
