@@ -134,48 +134,95 @@ struct AbsenceTests {
     #expect(pass(limit * 2).withdrawn.isEmpty)
   }
 
-  @Test mutating func `a changed id keeps the widgets with values of users for a while`() throws {
+  @Test mutating func `a changed id hands the kinds and widgets over, and back`() throws {
     try run()
     let changed = state.found(
       try bundle("b", kind: "k2", widget: "w2", digest: 2), in: "/b/x", at: now)
-    #expect(changed.opened == ["b 1.0.0"])
-    #expect(changed.withdrawn.isEmpty && changed.handedOver.isEmpty)
-    #expect(stale(changed) == [true])
-    #expect(problem().contains("change the id back to \"a\" within 30 seconds"))
-    var other = state
-    let undone = other.found(try bundle(digest: 3), in: "/b/x", at: now)
-    #expect(undone.opened == ["a 1.0.0"] && undone.withdrawn == ["b"])
-    #expect(other.standings.map(\.id) == ["a"] && other.nextDeadline == nil)
-    #expect(pass(limit).withdrawn == ["a"])
-    #expect(state.standings.map(\.id) == ["b"])
+    #expect(changed.opened == ["b 1.0.0"] && changed.closed == [1])
+    #expect(changed.handedOver == ["a -> b"] && changed.withdrawn.isEmpty)
+    #expect(state.standings.map(\.id) == ["b"] && state.nextDeadline == nil)
+    let undone = state.found(try bundle(digest: 3), in: "/b/x", at: now)
+    #expect(undone.opened == ["a 1.0.0"])
+    #expect(undone.handedOver == ["b -> a"] && undone.withdrawn.isEmpty)
   }
 
-  @Test mutating func `a changed id removes widgets without values of users at once`() throws {
-    let opened = state.found(try bundle(), in: "/b/x", at: now)
-    let generation = try #require(opened.generations.first)
-    _ = state.handle(.snapshot([try widget([])]), generation: generation, at: now)
-    let changed = state.found(
-      try bundle("b", kind: "k2", widget: "w2", digest: 2), in: "/b/x", at: now)
-    #expect(changed.withdrawn == ["a"])
+  @Test mutating func `a changed id hands nothing over if another folder has the former bundle`()
+    throws
+  {
+    try run()
+    _ = state.found(try bundle(), in: "/b/y", at: now)
+    let changed = state.found(try bundle("b", digest: 2), in: "/b/x", at: now)
+    #expect(changed.opened == ["a 1.0.0", "b 1.0.0"])
+    #expect(changed.handedOver.isEmpty && changed.withdrawn.isEmpty)
   }
 
-  @Test mutating func `a bundle that the installer wrote removes other widgets at once`() throws {
+  @Test mutating func `a bundle that the installer wrote is known`() throws {
     try run()
     let changed = state.found(
       .installed(try file("b", "k2", "w2"), digest: 2), in: "/b/x", at: now)
-    #expect(changed.withdrawn == ["a"])
+    #expect(changed.handedOver == ["a -> b"])
     #expect(state.isInstalled("b"))
   }
 
-  @Test mutating func `a changed id hands the kinds and widgets over`() throws {
+  @Test(arguments: [nil, .missing, .unavailable("/b does not exist")] as [HostState.Absence?])
+  mutating func `bundles whose id changed before a restart are handed over`(
+    absence: HostState.Absence?
+  ) throws {
+    let (a, b) = ("a", "b")
+    func remembered(_ id: String, _ seconds: Int64) -> HostState.Remembered {
+      .init(
+        id: id, path: "/b/x", loaded: Timestamp.epoch.advanced(by: .seconds(seconds)),
+        absence: absence)
+    }
+    let file = try bundle("c")
+    if absence == nil { _ = state.found(file, in: "/b/x", at: now) }
+    var outputs = state.remembered([remembered(b, 2), remembered(a, 1)], at: now)
+    if absence != nil {
+      #expect(outputs.withdrawn.isEmpty && state.standings.map(\.id) == ["b"])
+      outputs = state.found(file, in: "/b/x", at: now)
+    }
+    #expect(outputs.handedOver == ["a -> c", "b -> c"] && outputs.withdrawn.isEmpty)
+    #expect(state.standings.map(\.id) == ["c"])
+  }
+
+  @Test(arguments: [true, false])
+  mutating func `a refused bundle takes over from a missing one if it is new`(isNew: Bool) throws {
+    _ = state.found(try bundle("b"), in: "/b/y", at: now)
+    let missing = HostState.Remembered(id: "a", path: "/b/x", absence: .missing)
+    let own = HostState.Remembered(id: "b", path: "/b/y")
+    _ = state.remembered(isNew ? [missing] : [missing, own], at: now)
+    #expect(state.blocked("b", by: ["c"]).isEmpty)
+    #expect(state.blocked("b", by: ["a"]).handedOver == (isNew ? ["a -> b"] : []))
+    #expect(pass(limit).withdrawn == (isNew ? [] : ["a"]))
+  }
+
+  @Test mutating func `a broken file keeps the widgets of all bundles that its folder had`()
+    throws
+  {
+    let broken = HostState.Found.broken(problem: "wrong", digest: 9)
+    let known = ["a", "b"].map { HostState.Remembered(id: $0, path: "/b/x") }
+    _ = state.found(broken, in: "/b/x", at: now)
+    var other = state
+    #expect(state.remembered(known, at: now).withdrawn.isEmpty)
+    // Nor does a further connection to the daemon remove them.
+    #expect(state.remembered(known, at: now).withdrawn.isEmpty)
+    #expect(state.found(try bundle("c"), in: "/b/x", at: now).handedOver == ["a -> c", "b -> c"])
+    _ = other.remembered(known, at: now)
+    _ = other.lost("/b/x", .missing, at: now)
+    // The folder has another name.
+    #expect(other.found(try bundle("b"), in: "/b/y", at: now).handedOver == ["a -> b"])
+    #expect(other.standings.map(\.path) == ["/b/y"])
+  }
+
+  @Test mutating func `a file that was probably meant is named before and after the removal`()
+    throws
+  {
     try run()
-    var changed = state.found(try bundle("b", digest: 2), in: "/b/x", at: now)
-    #expect(changed.handedOver == ["a -> b"] && changed.withdrawn.isEmpty)
-    #expect(changed.opened == ["b 1.0.0"] && state.standings.map(\.id) == ["b"])
-    // The widget keeps its kind, so a bundle with another kind of it cannot take over.
-    try run(in: "/b/y")
-    changed = state.found(try bundle("c", kind: "k2", digest: 2), in: "/b/y", at: now)
-    #expect(changed.handedOver.isEmpty && changed.withdrawn.isEmpty)
+    let meant = "/b/x has bundel.yaml, but no bundle's file; did you mean bundle.yaml?"
+    _ = state.lost("/b/x", .missing, suspicion: .broken(problem: meant, digest: 0), at: now)
+    #expect(problem().hasPrefix("\(meant). Do this within 30 seconds"))
+    #expect(pass(limit).withdrawn == ["a"])
+    #expect(problem("x") == meant)
   }
 
   @Test(arguments: [true, false])

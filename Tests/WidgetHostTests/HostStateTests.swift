@@ -26,7 +26,8 @@ struct HostStateTests {
     _ = state.found(bundle("b"), in: "/b/x", at: now)
     _ = state.found(bundle("b"), in: "/b/a", at: now)
     #expect(standing("a")?.state == .failed)
-    #expect(state.remembered([.init(id: "a", path: "/b/a")], at: now).withdrawn == ["a"])
+    let remembered = state.remembered([.init(id: "a", path: "/b/a")], at: now)
+    #expect(remembered.handedOver == ["a -> b"] && remembered.withdrawn.isEmpty)
   }
 
   @Test mutating func `a folder with a bundle makes it run`() {
@@ -94,7 +95,7 @@ struct HostStateTests {
   @Test mutating func `a bundle that gets another name is another bundle`() {
     _ = state.found(bundle(), in: "/b/x", at: now)
     let outputs = state.found(bundle("c"), in: "/b/x", at: now)
-    #expect(outputs.withdrawn == ["a"])
+    #expect(outputs.handedOver == ["a -> c"] && outputs.withdrawn.isEmpty)
     #expect(outputs.opened == ["c 1.0.0"])
   }
 
@@ -187,7 +188,8 @@ struct HostStateTests {
       [.init(id: "clock", path: "/b/y"), .init(id: "desk", path: "/b/z")], at: now)
     #expect(state.lost("/b/y", .removed, at: now).withdrawn == ["clock"])
     // The file is right again, and has another bundle.
-    #expect(state.found(bundle(), in: "/b/z", at: now).withdrawn == ["desk"])
+    let mended = state.found(bundle(), in: "/b/z", at: now)
+    #expect(mended.handedOver == ["desk -> a"] && mended.withdrawn.isEmpty)
     #expect(state.lost("/b/z", .removed, at: now).withdrawn == ["a"])
   }
 

@@ -166,7 +166,8 @@ struct BundleStanding: Hashable, Sendable {
     return known.map(\.1)
   }
 
-  /// All bundles that the daemon knows, with their folders; none if the daemon cannot be asked.
+  /// All bundles that the daemon knows, with their folders; none if the daemon cannot be asked. A
+  /// bundle whose id has changed is left out, because its folder has another bundle.
   private static func all(
     _ client: WidgetClient, _ mask: ReadMask, _ options: CallOptions
   ) async -> [(String, BundleStanding)] {
@@ -178,7 +179,9 @@ struct BundleStanding: Hashable, Sendable {
     let session = await HostSession.ask(client, kind, options)
     let store = await StoreTrouble.ask(client, options)
     return answer.widgets.compactMap { answered in
-      guard case .string(let path)? = answered.widget.data["path"] else { return nil }
+      guard case .string(let path)? = answered.widget.data["path"],
+        answered.widget.data["heir"] ?? .string("") == .string("")
+      else { return nil }
       return (path, BundleStanding(answered.widget, session, store: store))
     }
   }

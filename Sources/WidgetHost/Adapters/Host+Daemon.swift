@@ -114,7 +114,9 @@ extension Host {
       return .absences(
         await Host.blocking { () -> [String: HostState.Absence] in
           var absences: [String: HostState.Absence] = [:]
-          for bundle in bundles where !BundleFolders.isBundle(bundle.path) {
+          // Of several bundles in a folder, the last one was removed.
+          for bundle in bundles
+          where absences[bundle.path] != .removed && !BundleFolders.isBundle(bundle.path) {
             absences[bundle.path] = BundleFolders.absence(of: bundle, roots: roots)
           }
           return absences

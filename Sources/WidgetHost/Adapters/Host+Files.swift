@@ -118,7 +118,7 @@ extension Host {
       }
       for (path, root) in all {
         rootOfFolder[path] = root
-        guard !before.contains(path), !BundleFolders.hasUnreadableName(path) else { continue }
+        guard !before.contains(path), !BundleFolders.isUnwatchable(path) else { continue }
         watchedFolders.insert(path)
         watch(.folder(path), path)
         // A change between the first look and the watch causes no event.
@@ -127,8 +127,10 @@ extension Host {
     }
     for look in looks {
       // A bundle that has run here is missing. It does not have another name all along.
-      let suspicion = machine.bundles.hasBundle(in: look.path) ? nil : look.suspicion
-      tell(look.found ?? suspicion, in: look.path, absence: look.absence)
+      let isMissing = machine.bundles.hasBundle(in: look.path)
+      tell(
+        look.found ?? (isMissing ? nil : look.suspicion), in: look.path, absence: look.absence,
+        suspicion: look.suspicion)
     }
     let kept = Set(machine.bundles.knownFolders).union(watchedFolders)
     rootOfFolder = rootOfFolder.filter { kept.contains($0.key) }
@@ -146,9 +148,11 @@ extension Host {
 
   /// Takes the content of a folder; nil if it has no bundle's file, for the reason `absence`.
   func tell(
-    _ found: HostState.Found?, in path: String, absence: HostState.Absence = .missing
+    _ found: HostState.Found?, in path: String, absence: HostState.Absence = .missing,
+    suspicion: HostState.Found? = nil
   ) {
-    handle(machine.found(found, in: path, absence: absence, at: now))
+    handle(
+      machine.found(found, in: path, absence: absence, suspicion: suspicion, at: now))
   }
 
   /// Runs blocking code on a thread that may block.

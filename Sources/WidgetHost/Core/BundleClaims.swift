@@ -12,9 +12,14 @@ struct BundleClaims: Sendable {
     self.inherited = inherited
   }
 
-  private func isOwn(_ widget: Widget) -> Bool {
-    widget.applySet == set || inherited.contains(widget.applySet)
-  }
+  /// Whether the bundle has the widget, or takes it over.
+  func isOwn(_ widget: Widget) -> Bool { has(widget.applySet) }
+
+  /// Whether the set is the bundle's, or one that it takes over.
+  func has(_ set: String) -> Bool { set == self.set || inherited.contains(set) }
+
+  /// The bundle's set, and those that it takes over.
+  var sets: Set<String> { inherited.union([set]) }
 
   /// The owner of the bundle's widgets.
   private var set: String { HostState.provider(of: bundle.id) }
@@ -205,6 +210,12 @@ struct BundleClaims: Sendable {
     results.filter { $0.action != .deleted }.flatMap { result in
       result.keptFields.map { KeptField(widget: result.id, field: $0) }
     }
+  }
+
+  /// Whether the answer may have left out values that are gone with removed widgets, because the
+  /// daemon names at most 256.
+  static func areCut(_ results: [ApplyResult]) -> Bool {
+    results.lazy.filter { $0.action == .deleted }.map(\.keptFields.count).reduce(0, +) >= 256
   }
 
   /// The values that are gone with removed widgets.

@@ -27,8 +27,8 @@ struct BundleLink: Sendable {
     case inspecting(CallID, refusal: Failure)
     /// Removes the bundle's widgets whose kind the file has changed.
     case clearing(CallID)
-    /// Asks which values go with the widgets that the file no longer has.
-    case foreseeing(CallID, known: [Widget])
+    /// Asks which values go with the widgets that the file no longer has, one set after the other.
+    case foreseeing(CallID, known: [Widget], sets: [String], results: [ApplyResult])
     /// Removes widgets that the file no longer has, while others stay for a while.
     case removing(CallID, known: [Widget])
     /// The daemon has refused the kinds or widgets.
@@ -41,7 +41,7 @@ struct BundleLink: Sendable {
     var call: CallID? {
       switch self {
       case .kinds(let id), .listing(let id), .owning(let id), .inspecting(let id, _),
-        .clearing(let id), .foreseeing(let id, _), .removing(let id, _):
+        .clearing(let id), .foreseeing(let id, _, _, _), .removing(let id, _):
         id
       case .none, .resting: nil
       }
@@ -56,8 +56,8 @@ struct BundleLink: Sendable {
   }
 
   let bundle: Bundle
-  /// Whether the installer wrote the file. Widgets that it lacks then go at once.
-  let isInstalled: Bool
+  /// Whether the installer wrote the file.
+  private let isInstalled: Bool
   private(set) var connection = SessionPhase.none
   private(set) var attempts = 0
   /// Whether the daemon has no room for the session so far. The client tries again by itself.
@@ -81,6 +81,9 @@ struct BundleLink: Sendable {
   /// Whether that wait is over, so that the bundle never waits for other bundles again.
   private var hasTurn = false
 
+  /// The bundles from which the declaration under way takes over. Its question about the known
+  /// widgets includes theirs.
+  private(set) var inheriting: Set<String> = []
   /// The fields that the file declares for the first time, and that have other values so far.
   private var takenFields: [BundleClaims.TakenField] = []
   /// Whether widgets of former kinds were removed, so that a second refusal for kinds is shown.
@@ -101,6 +104,10 @@ struct BundleLink: Sendable {
     self.bundle = bundle
     self.isInstalled = isInstalled
   }
+
+  /// Whether widgets that the file lacks go at once. Later declarations lack only widgets of bundles
+  /// that somebody has edited.
+  var removesAtOnce: Bool { isInstalled && !hasDeclared }
 
   var session: SessionID? {
     if case .open(let session) = connection { session } else { nil }
@@ -214,6 +221,15 @@ struct BundleLink: Sendable {
   }
 
   mutating func begin(_ work: Work) { self.work = work }
+
+  /// Begins a declaration that takes over from these bundles.
+  mutating func declare(inheriting: Set<String>) { self.inheriting = inheriting }
+
+  /// Takes over from a further bundle, with the next declaration.
+  mutating func inherit(_ id: String) {
+    inheriting.remove(id)
+    declareAgain()
+  }
 
   /// Declares the widgets again, because the time of widgets that the file no longer has is over.
   mutating func declareAgain() { owesWidgets = true }

@@ -8,6 +8,7 @@ extension DaemonConversation {
 
   mutating func open(_ generation: UInt64, _ bundle: Bundle, isInstalled: Bool) {
     forgetWithdrawal(of: bundle.id)
+    suspendHolds(for: bundle)
     marks[bundle.id].map { cancel($0.call) }
     marks[bundle.id] = nil
     links[generation] = BundleLink(bundle, isInstalled: isInstalled)
@@ -192,7 +193,8 @@ extension DaemonConversation {
     let waitsForTurn =
       waitsForEarlier(generation)
       && links[generation]?.waitsForTurn(at: now.uptime, atMost: limits.turnWaitMax) == true
-    let declarationsWait = isWithdrawing || waitsForTurn
+    let waitsForKinds = links[generation].map { isInheriting($0.bundle.id) } ?? false
+    let declarationsWait = isWithdrawing || waitsForKinds || waitsForTurn
     guard let step = links[generation]?.nextStep(declarationsWait: declarationsWait),
       let link = links[generation]
     else { return }
@@ -201,13 +203,10 @@ extension DaemonConversation {
       let id = call(.declareKinds(session), for: .work(generation))
       links[generation]?.begin(.kinds(id))
     case .declareWidgets:
-      // Widgets that the file no longer has can have other kinds. This host knows these kinds only
-      // from its own declarations, so its first question is about all widgets.
-      let declared = declaredKinds[link.bundle.id]
-      let kinds = declared.map { $0.union(link.bundle.widgets.map(\.kind)) } ?? []
-      guard declared == nil || !kinds.isEmpty else { return own([], generation) }
-      let id = call(
-        .widgets(kinds.sorted { $0.rawValue < $1.rawValue }), for: .work(generation))
+      let inherited = inherited(by: link.bundle.id)
+      links[generation]?.declare(inheriting: inherited)
+      guard let kinds = askedKinds(link.bundle) else { return own([], generation) }
+      let id = call(.widgets(kinds), for: .work(generation))
       links[generation]?.begin(.listing(id))
     case .watch:
       let id = WatchID(number: nextNumber())
@@ -232,8 +231,8 @@ extension DaemonConversation {
   }
 
   mutating func own(_ known: [Widget], _ generation: UInt64) {
-    guard let bundle = links[generation]?.bundle else { return }
-    let claims = claims(of: bundle)
+    guard let link = links[generation] else { return }
+    let (bundle, claims) = (link.bundle, claims(of: link))
     let id = call(
       .own(claims.specs(beside: known), set: HostState.provider(of: bundle.id)),
       for: .work(generation))
@@ -254,7 +253,7 @@ extension DaemonConversation {
       reportLosses(answer, of: link.bundle.id)
       links[generation]?.cleared()
     case .success(.widgets(let known)):
-      if let conflict = claims(of: link.bundle).conflict(with: known) {
+      if let conflict = claims(of: link).conflict(with: known) {
         refused(Failure("ALREADY_EXISTS", conflict), isKinds: false, generation, at: now)
       } else {
         foresee(known, generation)
@@ -295,6 +294,7 @@ extension DaemonConversation {
     where !kept.contains(where: { $0.widget == field.widget && $0.field.path == field.path }) {
       report(field.message(by: bundle.id))
     }
+    takenOver(generation)
     declaredFields[bundle.id] = BundleClaims(of: bundle).fields
     declaredKinds[bundle.id, default: []].formUnion(bundle.widgets.map(\.kind))
     declared(generation, nil)
@@ -356,7 +356,7 @@ extension DaemonConversation {
   mutating func heard(_ news: DaemonNews, _ generation: UInt64, at now: HostTime) {
     guard let bundle = links[generation]?.bundle else { return }
     // The instance does not serve widgets that the file no longer has.
-    let held = Set((holds[bundle.id] ?? [:]).keys)
+    let held = held(by: bundle)
     let declared = Set(bundle.widgets.compactMap(\.id)).subtracting(held)
     switch news {
     case .snapshot(let widgets):

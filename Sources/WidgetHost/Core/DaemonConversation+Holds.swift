@@ -1,53 +1,132 @@
 import WidgetBundle
 import WidgetModel
 
-// Widgets that a bundle's file no longer has. The edit may be a slip, so widgets on which users
-// have set values stay for a while, stale.
+// Widgets that a bundle's file no longer has, or that a bundle with a former id had. The edit may
+// be a slip, so widgets on which users have set values stay for a while, stale.
 extension DaemonConversation {
   struct Hold: Hashable, Sendable {
-    /// The time at which the widget is removed; nil if it has passed.
-    var end: Duration?
+    enum Phase: Hashable, Sendable {
+      case waiting(until: Duration)
+      /// The widget is removed with the next declaration.
+      case over
+      /// A version that has the widget is loaded, but has not declared its widgets yet. If the next
+      /// version lacks the widget, too, its time begins again.
+      case undone
+    }
+
+    /// The set and the kind of the widget.
+    let set: String
+    let kind: KindName
+    var phase: Phase
+
+    /// The time at which the widget is removed; nil if nothing waits for it.
+    var end: Duration? { if case .waiting(let end) = phase { end } else { nil } }
   }
 
-  /// The claims of a bundle, with those that it has taken over from a bundle with a former id.
-  func claims(of bundle: Bundle) -> BundleClaims {
-    BundleClaims(
-      of: bundle,
-      inherited: Set(
-        withdrawals.filter { $0.value.heir == bundle.id }.keys.map(HostState.provider(of:))))
+  /// The claims of a bundle, with those that it takes over from bundles with former ids.
+  private func claims(of bundle: Bundle) -> BundleClaims {
+    BundleClaims(of: bundle, inherited: Set(inherited(by: bundle.id).map(HostState.provider(of:))))
   }
 
-  /// The widgets of the bundle that the file no longer has, or has with another kind.
-  private func leaving(_ bundle: Bundle, _ known: [Widget]) -> Set<WidgetID> {
-    let set = HostState.provider(of: bundle.id)
+  /// The claims of the declaration under way. It knows nothing of bundles that came later.
+  func claims(of link: BundleLink) -> BundleClaims {
+    let inherited = inherited(by: link.bundle.id).intersection(link.inheriting)
+    return BundleClaims(of: link.bundle, inherited: Set(inherited.map(HostState.provider(of:))))
+  }
+
+  /// Whether widgets of a set stay for a while.
+  func isHolding(_ set: String) -> Bool { holds.values.contains { $0.set == set } }
+
+  /// The widgets of the bundle that stay for a while.
+  func held(by bundle: Bundle) -> Set<WidgetID> {
+    let claims = claims(of: bundle)
+    return Set(holds.filter { claims.has($0.value.set) }.keys)
+  }
+
+  /// The kinds of the widgets to ask for before a declaration; empty for all. nil: ask for none.
+  ///
+  /// Widgets that the file no longer has can have other kinds. This host knows these kinds only
+  /// from its own declarations, so its first question is about all widgets.
+  func askedKinds(_ bundle: Bundle) -> [KindName]? {
+    guard let declared = declaredKinds[bundle.id], inherited(by: bundle.id).isEmpty else {
+      return []
+    }
+    let held = held(by: bundle).compactMap { holds[$0]?.kind }
+    let kinds = declared.union(bundle.widgets.map(\.kind)).union(held)
+    return kinds.isEmpty ? nil : kinds.sorted { $0.rawValue < $1.rawValue }
+  }
+
+  /// The widgets of the bundle that the file no longer has, or has with another kind; in order.
+  private func leaving(_ link: BundleLink, _ known: [Widget]) -> [Widget] {
+    let claims = claims(of: link)
     let kinds = Dictionary(
-      bundle.widgets.compactMap { spec in spec.id.map { ($0, spec.kind) } }
+      link.bundle.widgets.compactMap { spec in spec.id.map { ($0, spec.kind) } }
     ) { first, _ in first }
-    return Set(known.filter { $0.applySet == set && kinds[$0.id] != $0.kind }.map(\.id))
+    return known.filter { claims.isOwn($0) && kinds[$0.id] != $0.kind }
+      .sorted { WidgetID.inOrder($0.id, $1.id) }
+  }
+
+  /// A version is loaded that has some of the widgets again.
+  mutating func suspendHolds(for bundle: Bundle) {
+    let claims = claims(of: bundle)
+    for spec in bundle.widgets {
+      guard let id = spec.id, let hold = holds[id], hold.kind == spec.kind, claims.has(hold.set)
+      else { continue }
+      holds[id]?.phase = .undone
+    }
   }
 
   /// Declares the widgets. If some would be removed, first asks which values of users go with them.
   mutating func foresee(_ known: [Widget], _ generation: UInt64) {
     guard let link = links[generation] else { return }
-    let bundle = link.bundle
-    let leaving = leaving(bundle, known)
-    for (id, hold) in holds[bundle.id] ?? [:] where !leaving.contains(id) {
-      holds[bundle.id]?[id] = nil
-      guard hold.end != nil, known.contains(where: { $0.id == id }) else { continue }
-      outputs.append(.note("bundle \(bundle.id): the file has widget \(id) again"))
-      call(.update(id, WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
+    let leaving = leaving(link, known)
+    freshen(known, but: Set(leaving.map(\.id)), of: link)
+    let own = HostState.provider(of: link.bundle.id)
+    let sets = Set(leaving.map(\.applySet))
+    // The declaration itself removes widgets of the bundle's own set.
+    guard !sets.isEmpty, !link.removesAtOnce || sets != [own] else {
+      return self.own(known, generation)
     }
-    guard !leaving.isEmpty, !link.isInstalled else { return own(known, generation) }
+    ask(about: sets.sorted(), known, [], generation)
+  }
+
+  /// Asks which values of users go with the widgets that leave the first of these sets.
+  private mutating func ask(
+    about sets: [String], _ known: [Widget], _ results: [ApplyResult], _ generation: UInt64
+  ) {
+    guard let link = links[generation], let set = sets.first else { return }
+    let isOwn = set == HostState.provider(of: link.bundle.id)
+    let leaving = Set(leaving(link, known).map(\.id))
     let call = call(
-      .foresee(specs(bundle, known, without: leaving), set: HostState.provider(of: bundle.id)),
+      .foresee(isOwn ? specs(link, known, without: leaving) : [], set: set),
       for: .work(generation))
-    links[generation]?.begin(.foreseeing(call, known: known))
+    links[generation]?.begin(
+      .foreseeing(call, known: known, sets: Array(sets.dropFirst()), results: results))
+  }
+
+  /// Makes widgets fresh that the file has again.
+  private mutating func freshen(
+    _ known: [Widget], but leaving: Set<WidgetID>, of link: BundleLink
+  ) {
+    let (bundle, claims) = (link.bundle, claims(of: link))
+    let kinds = Set(bundle.kinds.map(\.kind.name))
+    for widget in known where claims.isOwn(widget) && !leaving.contains(widget.id) {
+      let isHeld = holds.removeValue(forKey: widget.id) != nil
+      // An earlier host may have made it stale. The instance sees to widgets of the bundle's kinds.
+      let isLeft =
+        widget.isStale && widget.error?.reason == BundleInstance.invalid
+        && !kinds.contains(widget.kind)
+      guard isHeld || isLeft else { continue }
+      outputs.append(.note("bundle \(bundle.id): the file has widget \(widget.id) again"))
+      call(.update(widget.id, WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
+    }
+    holds = holds.filter { id, hold in !claims.has(hold.set) || leaving.contains(id) }
   }
 
   private func specs(
-    _ bundle: Bundle, _ known: [Widget], without ids: Set<WidgetID>
+    _ link: BundleLink, _ known: [Widget], without ids: Set<WidgetID>
   ) -> [WidgetSpec] {
-    claims(of: bundle).specs(beside: known).filter { spec in
+    claims(of: link).specs(beside: known).filter { spec in
       spec.id.map { !ids.contains($0) } ?? true
     }
   }
@@ -57,10 +136,20 @@ extension DaemonConversation {
     _ work: BundleLink.Work, _ answer: DaemonAnswer, _ generation: UInt64, at now: HostTime
   ) -> Bool {
     switch work {
-    case .foreseeing(_, let known):
-      guard case .results(let results) = answer else { return false }
-      foreseen(results, known, generation, at: now)
-    case .removing(_, let known): keep(known, generation)
+    case .foreseeing(_, let known, let sets, let results):
+      guard case .results(let more) = answer else { return false }
+      guard sets.isEmpty else {
+        ask(about: sets, known, results + more, generation)
+        return true
+      }
+      foreseen(results + more, known, generation, at: now)
+    case .removing(_, let known):
+      guard let link = links[generation] else { return false }
+      let claims = claims(of: link)
+      let ids = Set(known.map(\.id))
+      holds = holds.filter { id, hold in !claims.has(hold.set) || ids.contains(id) }
+      let isHolding = holds.values.contains { claims.has($0.set) }
+      if isHolding { keep(known, generation) } else { own(known, generation) }
     default: return false
     }
     return true
@@ -69,72 +158,103 @@ extension DaemonConversation {
   private mutating func foreseen(
     _ results: [ApplyResult], _ known: [Widget], _ generation: UInt64, at now: HostTime
   ) {
-    guard let bundle = links[generation]?.bundle else { return }
+    guard let link = links[generation] else { return }
+    let bundle = link.bundle
     let lost = Dictionary(grouping: BundleClaims.lost(results), by: \.widget)
-    let leaving = leaving(bundle, known).sorted(by: WidgetID.inOrder)
-    var rest: [WidgetID] = []
-    for id in leaving {
-      guard let fields = lost[id]?.map(\.field.path) else {
-        holds[bundle.id]?[id] = nil
-        rest.append(id)
-        continue
+    let leaving = leaving(link, known)
+    var rest: [Widget] = []
+    for widget in leaving {
+      let fields = lost[widget.id]?.map(\.field.path) ?? []
+      // The daemon names a limited number of values.
+      let isNamed = !fields.isEmpty || BundleClaims.areCut(results)
+      if !isNamed || link.removesAtOnce {
+        holds[widget.id] = nil
+        rest.append(widget)
+      } else {
+        switch holds[widget.id]?.phase {
+        case .waiting?: break
+        case .over?: rest.append(widget)
+        case .undone?, nil: hold(widget, of: bundle, losing: fields, at: now)
+        }
       }
-      if let hold = holds[bundle.id]?[id] {
-        if hold.end == nil { rest.append(id) }
-        continue
-      }
-      hold(id, of: bundle, losing: fields, at: now)
     }
-    guard rest.count < leaving.count else { return own(known, generation) }
+    let own = HostState.provider(of: bundle.id)
+    // The declaration itself removes widgets of the bundle's own set.
+    guard rest.count < leaving.count || rest.contains(where: { $0.applySet != own }) else {
+      return self.own(known, generation)
+    }
     guard !rest.isEmpty else { return keep(known, generation) }
-    let call = call(.remove(rest), for: .work(generation))
-    links[generation]?.begin(.removing(call, known: known.filter { !rest.contains($0.id) }))
-    for field in rest.flatMap({ lost[$0] ?? [] }) {
+    let ids = rest.map(\.id)
+    let call = call(.remove(ids), for: .work(generation))
+    links[generation]?.begin(.removing(call, known: known.filter { !ids.contains($0.id) }))
+    for field in ids.flatMap({ lost[$0] ?? [] }) {
       outputs.append(.kept(field, bundle: bundle.id))
     }
-    for id in rest { holds[bundle.id]?[id] = nil }
   }
 
   /// Keeps a widget for a while, stale.
   private mutating func hold(
-    _ id: WidgetID, of bundle: Bundle, losing fields: [String], at now: HostTime
+    _ widget: Widget, of bundle: Bundle, losing fields: [String], at now: HostTime
   ) {
-    holds[bundle.id, default: [:]][id] = Hold(end: now.uptime + limits.absenceMax)
-    let what =
-      bundle.widgets.contains { $0.id == id }
+    holds[widget.id] = Hold(
+      set: widget.applySet, kind: widget.kind,
+      phase: .waiting(until: now.uptime + limits.absenceMax))
+    var what =
+      bundle.widgets.contains { $0.id == widget.id }
       ? "gives this widget another kind" : "no longer has this widget"
+    let prefix = HostState.provider(of: "")
+    let former = String(widget.applySet.dropFirst(prefix.count))
+    if former != bundle.id { what += ", which the bundle \(former) had" }
     let list =
-      fields.prefix(limits.othersShownMax).joined(separator: ", ")
-      + (fields.count > limits.othersShownMax ? ", …" : "")
+      fields.isEmpty
+      ? "too many to name"
+      : fields.prefix(limits.othersShownMax).joined(separator: ", ")
+        + (fields.count > limits.othersShownMax ? ", …" : "")
     let problem =
       "the file of bundle \(bundle.id) \(what); undo that within"
       + " \(limits.absenceMax.components.seconds) seconds, or the widget is removed with the values"
       + " that users have set: \(list)"
-    report("bundle \(bundle.id): widget \(id): \(problem)")
+    report("bundle \(bundle.id): widget \(widget.id): \(problem)")
     let error = WidgetError(reason: BundleInstance.invalid, message: problem)
-    call(.update(id, WidgetPatch(isStale: true, error: .some(error)), provider: ""))
+    call(.update(widget.id, WidgetPatch(isStale: true, error: .some(error)), provider: ""))
   }
 
   /// Declares the widgets of the file beside those that stay for a while.
   private mutating func keep(_ known: [Widget], _ generation: UInt64) {
-    guard let bundle = links[generation]?.bundle else { return }
-    let held = Set((holds[bundle.id] ?? [:]).keys)
-    let taken = claims(of: bundle).taken(from: known, before: declaredFields[bundle.id] ?? [:])
+    guard let link = links[generation] else { return }
+    let (bundle, claims) = (link.bundle, claims(of: link))
+    let held = Set(holds.filter { claims.has($0.value.set) }.keys)
+    let taken = claims.taken(from: known, before: declaredFields[bundle.id] ?? [:])
     let call = call(
-      .keep(specs(bundle, known, without: held), set: HostState.provider(of: bundle.id)),
+      .keep(specs(link, known, without: held), set: HostState.provider(of: bundle.id)),
       for: .work(generation))
     links[generation]?.own(call, taking: taken)
   }
 
+  /// The bundle has declared its widgets. So it has taken over those of former bundles, and the
+  /// widgets whose time is over are gone.
+  mutating func takenOver(_ generation: UInt64) {
+    guard let link = links[generation] else { return }
+    for former in link.inheriting where withdrawals[former]?.heir == link.bundle.id {
+      withdrawals[former]?.isTaken = true
+    }
+    let claims = claims(of: link)
+    holds = holds.filter { !claims.has($0.value.set) || $0.value.phase != .over }
+  }
+
   /// Removes the widgets whose time is over.
   mutating func endHolds(at now: HostTime) {
-    for (bundle, held) in holds {
-      let due = held.filter { $0.value.end.map { $0 <= now.uptime } ?? false }.map(\.key)
-      guard !due.isEmpty else { continue }
-      for id in due { holds[bundle]?[id]?.end = nil }
-      for (generation, link) in links where link.bundle.id == bundle {
-        links[generation]?.declareAgain()
-      }
+    let due = holds.filter { $0.value.end.map { $0 <= now.uptime } ?? false }
+    guard !due.isEmpty else { return }
+    for id in due.keys { holds[id]?.phase = .over }
+    for generation in links.keys.sorted() {
+      guard let bundle = links[generation]?.bundle else { continue }
+      let claims = claims(of: bundle)
+      guard due.values.contains(where: { claims.has($0.set) }) else { continue }
+      links[generation]?.declareAgain()
     }
+    // Nobody is left to remove the others.
+    let sets = Set(links.values.flatMap { claims(of: $0.bundle).sets })
+    holds = holds.filter { sets.contains($0.value.set) }
   }
 }

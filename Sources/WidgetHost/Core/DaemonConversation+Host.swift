@@ -67,11 +67,18 @@ extension DaemonConversation {
     }
 
     /// The widgets of bundles that are still being removed, so that the next host removes them.
-    func kept(_ ids: Set<WidgetID>, beside specs: [WidgetSpec]) -> [WidgetSpec] {
+    ///
+    /// - Parameter heirs: by the id of such a widget, the bundle that takes over, if there is one.
+    func kept(_ heirs: [WidgetID: String?], beside specs: [WidgetSpec]) -> [WidgetSpec] {
       let known = Set(specs.map(\.id))
-      return sent.filter { $0.id.map(ids.contains) ?? false && !known.contains($0.id) }.map {
-        var spec = $0
+      return sent.compactMap { spec -> WidgetSpec? in
+        guard let id = spec.id, let heir = heirs[id], !known.contains(id) else { return nil }
+        var spec = spec
         spec.data["state"] = .string(HostState.Standing.State.stopped.rawValue)
+        if let heir {
+          spec.data["heir"] = .string(heir)
+          spec.data["problem"] = .string("the bundle \(heir) takes over its kinds and widgets")
+        }
         return spec
       }
     }
@@ -221,15 +228,24 @@ extension DaemonConversation {
       // the next host knows what to remove if this one is killed.
       guard !isWithdrawing else { return }
       standing.phase = .declaring(standing.version)
-      // So does the widget of a bundle whose widgets go to another one.
-      let former = Set(
-        withdrawals.filter { $0.value.heir != nil }.keys
-          .compactMap { WidgetID(HostState.provider(of: $0)) })
-      standing.sent = standing.all + standing.kept(former, beside: standing.all)
+      // So does the widget of a bundle whose widgets go to another one, or whose removal the daemon
+      // has refused.
+      standing.sent = standing.all + standing.kept(leavingBundles, beside: standing.all)
       standing.call = call(.declare(standing.sent, set: HostState.provider), for: .standing)
       return
     }
     admit()
+  }
+
+  /// The widgets of bundles that are still being removed, each with the bundle that takes over.
+  var leavingBundles: [WidgetID: String?] {
+    var heirs: [WidgetID: String?] = [:]
+    for (id, withdrawal) in withdrawals {
+      if let widget = WidgetID(HostState.provider(of: id)) {
+        heirs.updateValue(withdrawal.heir, forKey: widget)
+      }
+    }
+    return heirs
   }
 
   private mutating func admit() {
@@ -284,7 +300,13 @@ extension DaemonConversation {
     standing.elsewhere = []
     var known: [HostState.Remembered] = []
     for widget in standing.known {
-      guard var bundle = widget.bundle else { continue }
+      // A bundle that never ran has no kinds and widgets. If its folder still has a mistake, this
+      // host shows it by itself.
+      guard var bundle = widget.bundle, bundle.loaded != nil else { continue }
+      if !standing.sent.contains(where: { $0.id == widget.id }) {
+        standing.sent.append(
+          WidgetSpec(id: widget.id, kind: widget.kind, family: .small, data: widget.data))
+      }
       let isOwn = standing.knownFolders.contains(bundle.path)
       bundle.absence = isOwn ? nil : absences[bundle.path]
       guard !isOwn, bundle.absence == nil else {

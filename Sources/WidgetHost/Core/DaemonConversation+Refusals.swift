@@ -48,7 +48,26 @@ extension DaemonConversation {
     // No answer from the daemon is not a change.
     guard case .success(.standing(let circumstances)) = result else { return }
     rests[holder]?.known = circumstances
+    tellOwners(circumstances, holder)
     if let known = rest.known, known != circumstances { endRest(holder) }
+  }
+
+  /// Tells which other bundles have what a refused bundle declares.
+  private mutating func tellOwners(_ circumstances: Circumstances, _ holder: RestHolder) {
+    let refused: String?
+    switch holder {
+    case .connection(let generation), .work(let generation):
+      refused = links[generation]?.bundle.id
+    case .version: return
+    }
+    guard let refused else { return }
+    let prefix = HostState.provider(of: "")
+    let owners = circumstances.kinds.map(\.provider) + circumstances.widgets.map(\.applySet)
+    let others = Set(
+      owners.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+    )
+    .subtracting([refused])
+    if !others.isEmpty { outputs.append(.blocked(id: refused, by: others)) }
   }
 
   mutating func cancelRest(_ holder: RestHolder) {
@@ -101,9 +120,14 @@ extension DaemonConversation {
     var refusal: String?
     /// Whether the bundle is loaded again, so that the withdrawal ends after the call in flight.
     var isUnwanted = false
+    /// Whether the call in flight belongs to an earlier withdrawal, so that its success says
+    /// nothing about this one.
+    var isCallOfEarlier = false
     /// The bundle that gets the kinds and widgets, because the id in the file has changed. The
     /// kinds go first, so that the heir can register them. The rest of the widgets goes last.
     var heir: String?
+    /// Whether the heir has declared its widgets since, so that it has taken over those it has.
+    var isTaken = false
   }
 
   /// Whether a removal is under way. Its widgets must not count as widgets of others. Refused
@@ -117,12 +141,35 @@ extension DaemonConversation {
     withdrawals.values.contains { $0.heir == id && $0.phase == .kinds }
   }
 
-  /// - Parameter heir: the bundle that takes over what it declares, too.
+  /// The bundles whose kinds and widgets this bundle takes over.
+  func inherited(by id: String) -> Set<String> {
+    Set(withdrawals.filter { $0.value.heir == id && !$0.value.isUnwanted }.keys)
+  }
+
+  /// - Parameter heir: the bundle that takes over what it declares, too. It also takes over from
+  ///   the bundles whose heir was this one.
   mutating func withdraw(_ id: String, heir: String? = nil) {
+    if let heir {
+      if let known = withdrawals[id], known.heir == heir, !known.isUnwanted { return }
+      for former in inherited(by: id) where former != heir {
+        withdrawals[former]?.heir = heir
+        withdrawals[former]?.isTaken = false
+        for (generation, link) in links where link.bundle.id == heir {
+          links[generation]?.inherit(former)
+        }
+      }
+    } else {
+      let gone = Set(inherited(by: id).union([id]).map(HostState.provider(of:)))
+      holds = holds.filter { !gone.contains($0.value.set) }
+    }
     // A call in flight of an earlier withdrawal must be answered first.
     let call = withdrawals[id]?.call
-    withdrawals[id] = Withdrawal(phase: heir == nil ? .widgets : .kinds, call: call, heir: heir)
-    holds[id] = nil
+    withdrawals[id] = Withdrawal(
+      phase: heir == nil ? .widgets : .kinds, call: call, isCallOfEarlier: call != nil, heir: heir)
+    for (generation, link) in links where link.bundle.id == heir {
+      links[generation]?.inherit(id)
+    }
+    marks.removeValue(forKey: id).map { cancel($0.call) }
     declaredKinds[id] = nil
     toldKept[id] = nil
     declaredFields[id] = nil
@@ -146,7 +193,8 @@ extension DaemonConversation {
         !isClosing(id)
       else { continue }
       if let heir = withdrawal.heir, withdrawal.phase == .widgets,
-        let link = links.values.first(where: { $0.bundle.id == heir }), !link.hasDeclared
+        links.values.contains(where: { $0.bundle.id == heir }),
+        !withdrawal.isTaken || isHolding(HostState.provider(of: id))
       {
         continue
       }
@@ -166,18 +214,21 @@ extension DaemonConversation {
   ) {
     guard var withdrawal = withdrawals[id] else { return }
     withdrawal.call = nil
-    if case .success(let answer) = result { reportLosses(answer, of: id) }
+    if case .success(let answer) = result { reportLosses(answer, of: withdrawal.heir ?? id) }
+    let isCallOfEarlier = withdrawal.isCallOfEarlier
+    withdrawal.isCallOfEarlier = false
     switch result {
     case _ where withdrawal.isUnwanted:
       withdrawals[id] = nil
       return
+    case .success where isCallOfEarlier: break
     case .success:
       withdrawal.attempts = 0
       let last: Withdrawal.Phase = withdrawal.heir == nil ? .kinds : .widgets
       if withdrawal.phase == last {
         withdrawals[id] = nil
         // The widget of the former bundle goes, too.
-        if withdrawal.heir != nil { standing.version += 1 }
+        if withdrawal.heir != nil || withdrawal.refusal != nil { standing.version += 1 }
         return
       }
       withdrawal.phase = last

@@ -19,6 +19,8 @@ struct DaemonConversation: Sendable {
     case declared(generation: UInt64, refusal: String?)
     /// Retry the version of this bundle that the daemon has refused.
     case retry(id: String)
+    /// The daemon refuses a bundle, and others have kinds or widgets that it declares.
+    case blocked(id: String, by: Set<String>)
     /// The bundles that the daemon has, from an earlier host perhaps.
     case remembered([HostState.Remembered])
     /// Somebody sent an event to a widget of the host.
@@ -91,8 +93,8 @@ struct DaemonConversation: Sendable {
   var refusedVersions: [String: Bundle] = [:]
   /// The fields that were reported as kept by their owners, by bundle.
   var toldKept: [String: Set<BundleClaims.KeptField>] = [:]
-  /// Widgets that a bundle's file no longer has, and that stay for a while; by bundle.
-  var holds: [String: [WidgetID: Hold]] = [:]
+  /// Widgets that a bundle's file no longer has, and that stay for a while.
+  var holds: [WidgetID: Hold] = [:]
   /// The kinds of the widgets that this host has declared for each bundle.
   var declaredKinds: [String: Set<KindName>] = [:]
   /// The fields that each bundle's file declared last, by widget.
@@ -259,7 +261,7 @@ struct DaemonConversation: Sendable {
     consider(refusals.deadline)
     for closing in closings.values { consider(closing.end) }
     for link in links.values { consider(link.nextDeadline) }
-    for hold in holds.values.flatMap(\.values) { consider(hold.end) }
+    for hold in holds.values { consider(hold.end) }
     for rest in rests.values {
       consider(rest.lookAt)
       consider(rest.end)
@@ -324,10 +326,9 @@ struct DaemonConversation: Sendable {
     }
     // If somebody stopped the daemon first, all its widgets have stopped too.
     if isServing {
-      let withdrawn = Set(withdrawals.keys.compactMap { WidgetID(HostState.provider(of: $0)) })
       let specs = last + standing.others(than: last)
       call(
-        .declare(specs + standing.kept(withdrawn, beside: specs), set: HostState.provider),
+        .declare(specs + standing.kept(leavingBundles, beside: specs), set: HostState.provider),
         for: .goodbye)
     } else {
       stopping?.step = .closingBundles

@@ -80,15 +80,17 @@ struct HostMachine: Sendable {
   }
 
   /// The host has looked into a folder. nil: it has no bundle's file, for the reason `absence`.
+  ///
+  /// - Parameter suspicion: a file that probably was meant as the file of a missing bundle.
   mutating func found(
     _ found: HostState.Found?, in path: String, absence: HostState.Absence = .missing,
-    at now: HostTime
+    suspicion: HostState.Found? = nil, at now: HostTime
   ) -> [Output] {
     guard !isStopped else { return [] }
     if let found {
       pass(bundles.found(found, in: path, at: now), at: now)
     } else {
-      pass(bundles.lost(path, absence, at: now), at: now)
+      pass(bundles.lost(path, absence, suspicion: suspicion, at: now), at: now)
     }
     daemon.standing.knownFolders = Set(bundles.knownFolders)
     return drain(at: now)
@@ -193,6 +195,9 @@ struct HostMachine: Sendable {
       guard !isStopped else { return }
       pass(bundles.declared(generation: generation, refusal: refusal, at: now), at: now)
     case .retry(let id): pass(bundles.retry(id, at: now), at: now)
+    case .blocked(let id, let others):
+      pass(bundles.blocked(id, by: others), at: now)
+      daemon.standing.knownFolders = Set(bundles.knownFolders)
     case .remembered(let known):
       pass(bundles.remembered(known, at: now), at: now)
       daemon.standing.knownFolders = Set(bundles.knownFolders)

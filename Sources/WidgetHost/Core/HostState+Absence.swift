@@ -39,25 +39,33 @@ extension HostState {
     order.compactMap { path in
       folders[path].map { folder in
         let id = owned(by: path)
-        return Remembered(
-          id: id ?? folder.rememberedID ?? folder.id, path: path,
-          loaded: id.flatMap { running[$0]?.loaded })
+        guard id == nil, let known = folder.remembered.last else {
+          return Remembered(
+            id: id ?? folder.id, path: path, loaded: id.flatMap { running[$0]?.loaded })
+        }
+        return Remembered(id: known.id, path: path, loaded: known.loaded)
       }
     }
   }
 
   /// A folder is gone, or has no bundle's file any more.
-  public mutating func lost(_ path: String, _ absence: Absence, at now: HostTime) -> [Output] {
-    guard let folder = folders[path], folder.absence != absence else { return [] }
+  ///
+  /// - Parameter suspicion: a file in it that probably was meant as a bundle's.
+  public mutating func lost(
+    _ path: String, _ absence: Absence, suspicion: Found? = nil, at now: HostTime
+  ) -> [Output] {
+    guard let folder = folders[path] else { return [] }
+    folders[path]?.suspicion = suspicion
+    guard folder.absence != absence else { return [] }
     let id = owned(by: path)
     let hasOther = order.contains { $0 != path && id != nil && folders[$0]?.bundle?.id == id }
-    guard absence != .removed, !hasOther, let shown = id ?? folder.rememberedID else {
+    guard absence != .removed, !hasOther, let shown = id ?? folder.remembered.last?.id else {
       return remove(path, at: now) + standing()
     }
     let problem = note(absence, of: path, at: now)
     var outputs: [Output] = [.report("bundle \(shown): \(problem)")]
     if id == nil {
-      outputs.append(.mark(id: shown, problem: problem))
+      for known in folder.remembered { outputs.append(.mark(id: known.id, problem: problem)) }
     } else {
       outputs += setProblem(problem, of: shown, isAbsent: true, at: now)
     }
@@ -87,10 +95,11 @@ extension HostState {
         + " bring the folder back"
     case .missing, .removed:
       folders[path]?.removeAt = now.uptime + limits.absenceMax
+      var what = "\(path) is missing or has no bundle's file; put it back"
+      if case .broken(let words, _)? = folders[path]?.suspicion { what = "\(words). Do this" }
       problem =
-        "\(path) is missing or has no bundle's file; put it back within"
-        + " \(limits.absenceMax.components.seconds) seconds, or the widgets of the bundle are"
-        + " removed with their data"
+        "\(what) within \(limits.absenceMax.components.seconds) seconds, or the widgets of the"
+        + " bundle are removed with their data"
     }
     folders[path]?.absence = absence
     folders[path]?.problem = problem
@@ -103,7 +112,7 @@ extension HostState {
     order.removeAll { $0 == path }
     var outputs: [Output] = []
     if let id { outputs += letGo(id, at: now) }
-    if let remembered = folder?.rememberedID { outputs += forget(remembered) }
+    for known in folder?.remembered ?? [] { outputs += forget(known.id) }
     return outputs
   }
 
@@ -115,45 +124,50 @@ extension HostState {
   /// Removes the bundles that have been missing for too long.
   mutating func removeAbsent(at now: HostTime) -> [Output] {
     var outputs: [Output] = []
-    for path in absentFolders(dueAt: now) { outputs += remove(path, at: now) }
+    for path in absentFolders(dueAt: now) {
+      let suspicion = folders[path]?.suspicion
+      outputs += remove(path, at: now)
+      // The mistake is still there, so it is still shown.
+      if let suspicion { outputs += found(suspicion, in: path, at: now) }
+    }
     return outputs
   }
 
   /// Lets the folder `path` have a bundle whose former folder is missing: somebody has renamed the
   /// folder. The bundle keeps its widgets.
-  mutating func leaveAbsent(_ id: String, for path: String) {
+  mutating func leaveAbsent(_ id: String, for path: String) -> [Output] {
+    var outputs: [Output] = []
     for former in order where former != path && folders[former]?.absence != nil {
-      guard owned(by: former) == id || folders[former]?.rememberedID == id else { continue }
+      guard owned(by: former) == id || folders[former]?.remembers(id) == true else { continue }
+      outputs += inherit(folders[former]?.remembered ?? [], by: id)
       folders[former] = nil
       order.removeAll { $0 == former }
       running[id]?.folder = path
     }
+    return outputs
   }
 
-  /// The id in the file of a folder has changed. The widgets of the former bundle stay for a while,
-  /// stale, if users have set values on them.
+  /// The id in the file of a folder has changed. The new bundle takes over what both declare. Other
+  /// widgets with values of users stay for a while, stale.
   mutating func rename(
     _ id: String, to new: Bundle, in path: String, at now: HostTime
   ) -> [Output] {
-    guard let current = running[id], folders[path]?.isInstalled != true,
-      !lostFields(of: current.instance).isEmpty,
-      !order.contains(where: { $0 != path && folders[$0]?.bundle?.id == id })
-    else { return letGo(id, at: now) }
-    if HostState.shares(current.instance.bundle, with: new) { return handOver(id, to: new) }
-    // Stands for the folder that the bundle had. No folder has this path.
-    let place = "\(path)#\(id)"
-    let problem =
-      "\(path) has the bundle \"\(new.id)\" now; change the id back to \"\(id)\" within"
-      + " \(limits.absenceMax.components.seconds) seconds, or the widgets of the bundle are removed"
-      + " with their data"
-    folders[place] = Folder(
-      digest: 0, goodDigest: nil, problem: problem, bundle: current.instance.bundle,
-      fallbackID: id, absence: .missing, removeAt: now.uptime + limits.absenceMax)
-    order.removeAll { $0 == place }
-    order.append(place)
-    running[id]?.folder = place
-    return [.report("bundle \(id): \(problem)")]
-      + setProblem(problem, of: id, isAbsent: true, at: now)
+    // Another folder has the same bundle.
+    guard !order.contains(where: { $0 != path && folders[$0]?.bundle?.id == id }) else {
+      return letGo(id, at: now)
+    }
+    return handOver(id, to: new.id)
+  }
+
+  /// Gives a bundle the kinds and widgets that earlier hosts left behind under other ids.
+  func inherit(_ former: [Remembered], by heir: String) -> [Output] {
+    former.filter { $0.id != heir && running[$0.id] == nil }.flatMap { known -> [Output] in
+      [.handOver(id: known.id, to: heir), HostState.note(of: known.id, heir: heir)]
+    }
+  }
+
+  private static func note(of id: String, heir: String) -> Output {
+    .note("bundle \(id) has the id \(heir) now; \(heir) takes over the widgets that both declare")
   }
 
   /// Gives a bundle the kinds and widgets of bundles that are missing, if it declares some of them:
@@ -165,20 +179,36 @@ extension HostState {
         HostState.shares(former.instance.bundle, with: heir)
       else { continue }
       folders[place] = nil
-      outputs += handOver(id, to: heir)
+      outputs += handOver(id, to: heir.id)
     }
     order.removeAll { folders[$0] == nil }
     return outputs
   }
 
+  /// The daemon refuses a bundle because of kinds or widgets of other bundles. If the folder of
+  /// another one is missing since the start of this host, and no earlier host ran the refused bundle,
+  /// somebody has renamed the folder and changed the id.
+  mutating func blocked(_ id: String, by others: Set<String>) -> [Output] {
+    guard running[id] != nil, formerIDs?.contains(id) == false else { return [] }
+    var outputs: [Output] = []
+    for path in order where folders[path]?.absence == .missing && owned(by: path) == nil {
+      guard let known = folders[path]?.remembered, known.contains(where: { others.contains($0.id) })
+      else { continue }
+      outputs += inherit(known, by: id)
+      folders[path] = nil
+    }
+    order.removeAll { folders[$0] == nil }
+    return outputs.isEmpty ? [] : outputs + standing()
+  }
+
   /// Ends a bundle. Another one takes over what both declare.
-  private mutating func handOver(_ id: String, to heir: Bundle) -> [Output] {
+  private mutating func handOver(_ id: String, to heir: String) -> [Output] {
     guard var former = running.removeValue(forKey: id) else { return [] }
     var outputs: [Output] = former.refused == nil ? [] : [.refused(id: id, nil)]
     outputs += former.instance.stop().map { .effect($0) }
     outputs.append(.close(generation: former.instance.generation))
-    outputs.append(.handOver(id: id, to: heir.id))
-    outputs.append(.note("bundle \(id): bundle \(heir.id) takes over its kinds and widgets"))
+    outputs.append(.handOver(id: id, to: heir))
+    outputs.append(HostState.note(of: id, heir: heir))
     return outputs
   }
 
@@ -196,31 +226,47 @@ extension HostState {
     running[id].flatMap { folders[$0.folder]?.isInstalled } ?? false
   }
 
-  /// The daemon has widgets of kind `bundle`, perhaps from an earlier host. Those without a folder
-  /// are removed with everything that belongs to them.
+  /// The daemon has widgets of kind `bundle`, perhaps from an earlier host. If the id in a folder's
+  /// file has changed since, the bundle in the folder takes over. Those without a folder are
+  /// removed with everything that belongs to them.
   public mutating func remembered(_ bundles: [Remembered], at now: HostTime) -> [Output] {
     var outputs: [Output] = []
+    formerIDs = formerIDs ?? Set(bundles.map(\.id))
+    let bundles = bundles.sorted {
+      ($0.loaded ?? .epoch, $0.id) < ($1.loaded ?? .epoch, $1.id)
+    }
     for known in bundles {
       // The bundle of a folder with a broken file is not known, so use the remembered id.
       guard let folder = folders[known.path], folder.bundle == nil, let problem = folder.problem
       else { continue }
-      folders[known.path]?.fallbackID = known.id
-      folders[known.path]?.rememberedID = known.id
+      folders[known.path]?.remember(known)
       outputs.append(.mark(id: known.id, problem: problem))
     }
     // A folder with a broken file may have any bundle. Other folders count by their bundles, not by
     // their names.
-    let unread = order.compactMap { folders[$0]?.bundle == nil ? folders[$0]?.id : nil }
-    let loaded = Set(running.keys).union(unread)
-    for known in bundles where !loaded.contains(known.id) {
-      guard let absence = known.absence, absence != .removed, folders[known.path] == nil else {
+    let unread = folders.values.filter { $0.bundle == nil }
+    for known in bundles where running[known.id] == nil {
+      guard !unread.contains(where: { $0.id == known.id || $0.remembers(known.id) }) else {
+        continue
+      }
+      if let folder = folders[known.path], let heir = folder.bundle?.id, running[heir] != nil,
+        known.absence == nil
+      {
+        outputs += inherit([known], by: heir)
+        continue
+      }
+      guard let absence = known.absence, absence != .removed,
+        folders[known.path].map({ $0.absence != nil }) ?? true
+      else {
         outputs += forget(known.id)
         continue
       }
-      folders[known.path] = Folder(
-        digest: 0, goodDigest: nil, problem: nil, bundle: nil, fallbackID: known.id,
-        rememberedID: known.id)
-      order.append(known.path)
+      if folders[known.path] == nil {
+        folders[known.path] = Folder(
+          digest: 0, goodDigest: nil, problem: nil, bundle: nil, fallbackID: known.id)
+        order.append(known.path)
+      }
+      folders[known.path]?.remember(known)
       let problem = note(absence, of: known.path, at: now)
       outputs.append(.report("bundle \(known.id): \(problem)"))
       outputs.append(.mark(id: known.id, problem: problem))

@@ -33,8 +33,12 @@ extension HostState {
             summary: "The mistake or failure, with its place; empty if there is none."),
           Field(name: "path", type: .string, defaultValue: .string(""), summary: "Its folder."),
           Field(
+            name: "heir", type: .string, defaultValue: .string(""),
+            summary: "The bundle that takes over its kinds and widgets, because the id in its file"
+              + " has changed; empty if there is none."),
+          Field(
             name: "loaded", type: .timestamp, defaultValue: .null,
-            summary: "When the version that runs was loaded; null if none runs."),
+            summary: "When the version that runs, or ran last, was loaded; null if none has run."),
           Field(
             name: "widgets", type: .int, defaultValue: .int(0),
             summary: "The number of widgets of its kinds."),
@@ -128,7 +132,7 @@ extension HostState {
       data: [
         "id": .string(standing.id), "name": .string(standing.name),
         "version": .string(standing.version), "state": .string(standing.state.rawValue),
-        "problem": .string(standing.problem), "path": .string(standing.path),
+        "problem": .string(standing.problem), "path": .string(standing.path), "heir": .string(""),
         "loaded": standing.loaded.map { .timestamp($0) } ?? .null,
         "widgets": .int(Int64(standing.widgetCount)),
         "failures": .list(standing.failures.map(\.value)),

@@ -53,7 +53,7 @@ public struct HostState: Sendable {
     public var state: State
     public var problem: String
     public var path: String
-    /// The load time of the running version.
+    /// The load time of the version that runs, or ran last.
     public var loaded: Timestamp?
     public var widgetCount: Int
     /// The failures that the content of its widgets does not show, the newest first.
@@ -78,8 +78,11 @@ public struct HostState: Sendable {
     var bundle: Bundle?
     /// The id to use before a valid file gives one.
     var fallbackID: String
-    /// The bundle that an earlier host ran in the folder, before this host has read a valid file.
-    var rememberedID: String?
+    /// The bundles that earlier hosts ran in the folder, before this host has read a valid file.
+    /// The last one ran last. The widgets of the others were to go to it.
+    var remembered: [Remembered] = []
+    /// A file that probably was meant as the file of the missing bundle.
+    var suspicion: Found?
     /// The reason why the folder has no bundle's file now; nil if it has one.
     var absence: Absence?
     /// The time at which the widgets of the missing bundle are removed; nil for never.
@@ -88,6 +91,15 @@ public struct HostState: Sendable {
     var isInstalled = false
 
     var id: String { bundle?.id ?? fallbackID }
+
+    /// Whether an earlier host ran this bundle in the folder.
+    func remembers(_ id: String) -> Bool { remembered.contains { $0.id == id } }
+
+    mutating func remember(_ bundle: Remembered) {
+      remembered.removeAll { $0.id == bundle.id }
+      remembered.append(bundle)
+      fallbackID = bundle.id
+    }
   }
 
   struct Running: Sendable {
@@ -115,6 +127,8 @@ public struct HostState: Sendable {
   var order: [String] = []
   /// By bundle id.
   var running: [String: Running] = [:]
+  /// The bundles of earlier hosts, since the first answer of the daemon.
+  var formerIDs: Set<String>?
   private var isStopping = false
   /// The widgets of the last output `standing`, to output only changes.
   private var told: [WidgetSpec]?
@@ -151,22 +165,22 @@ public struct HostState: Sendable {
       guard isNew || folder.digest != digest || folder.problem != problem else { return [] }
       folder.digest = digest
       folder.problem = problem
-      (folder.absence, folder.removeAt) = (nil, nil)
+      (folder.absence, folder.removeAt, folder.suspicion) = (nil, nil, nil)
       folders[path] = folder
       outputs.append(.report(problem))
       if let id = owned(by: path) { outputs += setProblem(problem, of: id, at: now) }
-      if let id = folder.rememberedID { outputs.append(.mark(id: id, problem: problem)) }
+      for known in folder.remembered { outputs.append(.mark(id: known.id, problem: problem)) }
     case .bundle(let bundle, let digest), .installed(let bundle, let digest):
       let isInstalled = if case .installed = found { true } else { false }
       guard isNew || folder.digest != digest || folder.absence != nil else { return [] }
       if folder.absence != nil {
         outputs.append(.note("bundle \(bundle.id) is back in \(path)"))
       }
-      (folder.absence, folder.removeAt) = (nil, nil)
+      (folder.absence, folder.removeAt, folder.suspicion) = (nil, nil, nil)
       let before = folder.bundle
       let isMended = folder.goodDigest == digest && running[bundle.id]?.folder == path
-      let remembered = folder.rememberedID
-      folder.rememberedID = nil
+      let remembered = folder.remembered
+      folder.remembered = []
       folder.digest = digest
       folder.goodDigest = digest
       folder.problem = nil
@@ -176,8 +190,8 @@ public struct HostState: Sendable {
       if let before, before.id != bundle.id, running[before.id]?.folder == path {
         outputs += rename(before.id, to: bundle, in: path, at: now)
       }
-      if let remembered, remembered != bundle.id { outputs += forget(remembered) }
-      leaveAbsent(bundle.id, for: path)
+      outputs += inherit(remembered, by: bundle.id)
+      outputs += leaveAbsent(bundle.id, for: path)
       outputs += inherit(bundle, at: now)
       if let holder = running[bundle.id], holder.folder != path {
         let problem =
@@ -205,7 +219,7 @@ public struct HostState: Sendable {
 
   /// Whether a bundle runs from a folder, or ran from it under an earlier host.
   func hasBundle(in path: String) -> Bool {
-    owned(by: path) != nil || folders[path]?.rememberedID != nil
+    owned(by: path) != nil || folders[path]?.remembered.isEmpty == false
   }
 
   func owned(by path: String) -> String? {
@@ -422,7 +436,7 @@ public struct HostState: Sendable {
             ? .stopped : problem != nil ? .failed : failures.isEmpty ? .running : .failing,
           problem: problem
             ?? (lines + (more > 0 ? ["(and \(more) more)"] : [])).joined(separator: "\n"),
-          path: path, loaded: current?.loaded,
+          path: path, loaded: current?.loaded ?? folder.remembered.last?.loaded,
           widgetCount: current?.instance.widgetCount ?? 0,
           failures: Array(failures.prefix(limits.failuresShownMax)),
           otherCount: others.count,

@@ -58,6 +58,10 @@ extension ConversationSimulation {
       let kinds = link.bundle.kinds.map(\.kind.name)
       let ids = link.bundle.widgets.compactMap(\.id)
       if link.connection == .resting || link.work == .resting {
+        // What it would take over waits for it.
+        for former in conversation.inherited(by: link.bundle.id) {
+          owners.insert(HostState.provider(of: former))
+        }
         // Only what another bundle has may stop a bundle.
         let isTaken =
           kinds.contains { daemon.kinds[$0].map { $0 != provider } ?? false }
@@ -99,6 +103,7 @@ extension ConversationSimulation {
     let own = Set(
       daemon.sortedWidgets.filter { $0.applySet == HostState.provider }.map(\.id.rawValue))
     let specs = Set(conversation.standing.all.compactMap(\.id?.rawValue))
+      .union(conversation.leavingBundles.keys.map(\.rawValue))
     if own != specs { violate("the host's widgets are \(own), not \(specs)") }
     for name in [HostWidget.kind?.name, HostState.kind?.name].compactMap(\.self)
     where daemon.kinds[name] != HostState.provider {

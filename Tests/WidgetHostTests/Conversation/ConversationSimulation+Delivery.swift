@@ -61,6 +61,7 @@ extension ConversationSimulation {
   /// Lets the time pass to the next deadline.
   mutating func passTime() {
     guard let next = processes.compactMap({ $0?.machine.nextDeadline }).min() else { return }
+    see()
     now = max(now, next)
     for host in processes.indices {
       guard let deadline = processes[host]?.machine.nextDeadline, deadline <= now else { continue }
@@ -106,6 +107,7 @@ extension ConversationSimulation {
   /// Why a folder has no bundle: any reason, until everything is mended.
   private mutating func absence() -> HostState.Absence {
     guard !isMended else { return .missing }
+    guard !isGentle else { return .unavailable("/b does not exist") }
     return [.removed, .missing, .unavailable("/b does not exist")][roll(3)]
   }
 
@@ -174,7 +176,7 @@ extension ConversationSimulation {
       if let failure = call.failure {
         result = .failure(failure)
       } else {
-        result = daemon.isUp ? daemon.answer(call.call) : .failure(ConversationSimulation.lost)
+        result = daemon.isUp ? execute(call) : .failure(ConversationSimulation.lost)
       }
     }
     if case .failure(let failure) = result {

@@ -7,7 +7,7 @@ import WidgetModel
 /// Lost connections, kills, stops, reloads, and a stranger that takes names.
 extension ConversationSimulation {
   mutating func harm() {
-    switch roll(16) {
+    switch roll(18) {
     case 0, 1: loseConnections(roll(2))
     case 2:
       log.note("the daemon ends")
@@ -68,6 +68,13 @@ extension ConversationSimulation {
       counts.stops += 1
       processes[host]?.stoppedAt = now
       input(host) { $0.stop(at: $1) }
+    case 15, 16:
+      let widgets = daemon.sortedWidgets.filter { $0.applySet.hasPrefix("bundle/") }
+      guard !widgets.isEmpty else { return }
+      let id = widgets[roll(widgets.count)].id
+      log.note("a user sets a value of \(id)")
+      daemon.setValue(of: id)
+      tellNews()
     default: passTime()
     }
   }
@@ -87,7 +94,7 @@ extension ConversationSimulation {
     }
     for (index, call) in process.calls.enumerated()
     where call.call.session == nil && call.failure == nil {
-      perhapsExecute(call.call)
+      perhapsExecute(call)
       processes[host]?.calls[index].failure = ConversationSimulation.lost
     }
     tellNews()
@@ -105,7 +112,7 @@ extension ConversationSimulation {
     guard let process = processes[host] else { return }
     log.note("host \(host) is killed")
     counts.kills += 1
-    for call in process.calls where call.failure == nil { perhapsExecute(call.call) }
+    for call in process.calls where call.failure == nil { perhapsExecute(call) }
     leaveDaemon(host)
     processes[host] = nil
     tellNews()

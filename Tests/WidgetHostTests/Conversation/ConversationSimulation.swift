@@ -20,6 +20,8 @@ struct ConversationSimulation {
     var takeOvers = 0
     var restorations = 0
     var withdrawals = 0
+    var takings = 0
+    var holds = 0
     var steps = 0
 
     static func += (left: inout Counts, right: Counts) {
@@ -32,6 +34,8 @@ struct ConversationSimulation {
       left.takeOvers += right.takeOvers
       left.restorations += right.restorations
       left.withdrawals += right.withdrawals
+      left.takings += right.takings
+      left.holds += right.holds
       left.steps += right.steps
     }
   }
@@ -54,6 +58,8 @@ struct ConversationSimulation {
     struct Call {
       let id: CallID
       let call: DaemonCall
+      /// The widgets with values of users that the call may remove.
+      let removable: Set<WidgetID>
       /// The answer, if the daemon has none because the connection was lost.
       var failure: Failure?
     }
@@ -63,6 +69,8 @@ struct ConversationSimulation {
     var watches: [WatchID: Watch] = [:]
     var calls: [Call] = []
     var folders: Set<String> = []
+    /// When a running version last had a widget, by its id and its kind.
+    var seen: [String: Duration] = [:]
     var stoppedAt: Duration?
     var hasEnded = false
   }
@@ -95,6 +103,9 @@ struct ConversationSimulation {
   var canLeaveRemains = false
   /// Whether the history is over, and nothing does harm any more.
   var isMended = false
+  /// Whether nobody removes bundles, and folders are only unavailable. Then the hosts remove
+  /// widgets with values of users only after their time.
+  let isGentle: Bool
   let log: Log
 
   /// The steps, for a failure's report.
@@ -111,6 +122,7 @@ struct ConversationSimulation {
   init(seed: UInt64, choices: [HostState.Found], isLogged: Bool = false) {
     log = Log(isOn: isLogged)
     random = SeededNumbers(seed: seed)
+    isGentle = seed % 2 == 0
     self.choices = choices
     stranger = [("wa", "ka"), ("wb", "kb"), ("wc", "kc")].compactMap { widget, kind in
       WidgetID(widget).flatMap { id in KindName(kind).map { (id, $0) } }
@@ -127,6 +139,9 @@ struct ConversationSimulation {
       // These two take a kind and a widget of bundle a.
       ("b", "2", ["kb", "kc"], "wb: {kind: kb}"),
       ("b", "3", ["kb"], "wa: {kind: kb}"),
+      // These two are bundle a with another id.
+      ("b", "4", ["ka"], "wa: {kind: ka}"),
+      ("c", "1", ["ka"], "wa: {kind: ka}, wd: {kind: ka}"),
     ].enumerated().map { (index, file: (id: String, version: String, [String], String)) in
       let kinds = file.2.map { "\($0): {data: {n: ''}}" }.joined(separator: ", ")
       let text =
@@ -151,12 +166,22 @@ struct ConversationSimulation {
     disk["/b/a"] = 0
     if roll(2) == 0 { disk["/b/b"] = 2 }
     startHost(0)
+    if isGentle { setValues() }
     for _ in 0..<steps where violations.isEmpty {
       counts.steps += 1
       if roll(4) > 0 { deliverOne() } else { harm() }
     }
     if violations.isEmpty { settle() }
     return violations
+  }
+
+  /// Lets the bundles run, and users set a value on each widget.
+  private mutating func setValues() {
+    for _ in 0..<60 where violations.isEmpty { deliverOne() }
+    for widget in daemon.sortedWidgets where widget.applySet.hasPrefix("bundle/") {
+      daemon.setValue(of: widget.id)
+    }
+    tellNews()
   }
 
   mutating func startHost(_ host: Int) {
@@ -167,6 +192,7 @@ struct ConversationSimulation {
     let machine = HostMachine(
       limits: limits, roots: ["/b"], home: "/home/me", uid: 0, seed: random.next())
     processes[host] = Process(machine: machine, folders: Set(ConversationSimulation.paths))
+    for widget in daemon.sortedWidgets { processes[host]?.seen[widget.place] = now }
     input(host) { $0.start(at: $1) }
   }
 
@@ -174,7 +200,9 @@ struct ConversationSimulation {
     _ host: Int, _ body: (inout HostMachine, HostTime) -> [HostMachine.Output]
   ) {
     let time = time
+    see()
     guard let outputs = processes[host]?.machine.act(time, body) else { return }
+    see()
     for output in outputs { perform(output, host) }
     tellNews()
     if processes[host]?.hasEnded == true { endProcess(host) }
@@ -187,6 +215,8 @@ struct ConversationSimulation {
     let before = processes[host]?.calls.last?.id.number ?? 0
     input(host, body)
     for call in processes[host]?.calls ?? [] where call.id.number > before {
+      // A bundle repeats its mark on a widget that is gone until the watch reports the removal.
+      if case .update = call.call { continue }
       if call.call.signature == failed { violate("\(failed) is made again without a wait") }
     }
   }
@@ -204,7 +234,10 @@ struct ConversationSimulation {
       log.note("host \(host) reports: \(text.prefix(100))")
       if text.contains("restoring") { counts.restorations += 1 }
       if text.contains("refuses") { counts.bundleRefusals += 1 }
-    case .effect, .note, .kept, .status: break
+      if text.contains("undo that") { counts.holds += 1 }
+    case .note(let text):
+      if text.contains("takes over") { counts.takings += 1 }
+    case .effect, .kept, .status: break
     }
   }
 
@@ -254,12 +287,13 @@ struct ConversationSimulation {
         // Users' values would be lost with the widgets.
         violate("\(set) is withdrawn, and its bundle is loaded")
       }
-      processes[host]?.calls.append(.init(id: id, call: call))
+      let removable = removable(by: host)
+      processes[host]?.calls.append(.init(id: id, call: call, removable: removable))
     case .cancel(let id):
       guard let index = processes[host]?.calls.firstIndex(where: { $0.id == id }),
         let call = processes[host]?.calls.remove(at: index)
       else { return violate("a call that is not under way is cancelled") }
-      if call.failure == nil { perhapsExecute(call.call) }
+      if call.failure == nil { perhapsExecute(call) }
     case .acknowledge(let id, _):
       if processes[host]?.sessions[id] == nil { violate("an event of a closed session") }
     case .manage, .answerSnapshot: break
@@ -268,9 +302,43 @@ struct ConversationSimulation {
 
   // MARK: The daemon's side
 
-  mutating func perhapsExecute(_ call: DaemonCall) {
-    guard daemon.isUp, call.session == nil, roll(2) == 0 else { return }
-    _ = daemon.answer(call)
+  mutating func perhapsExecute(_ call: Process.Call) {
+    guard daemon.isUp, call.call.session == nil, roll(2) == 0 else { return }
+    _ = execute(call)
+  }
+
+  mutating func execute(_ call: Process.Call) -> Result<DaemonAnswer, Failure> {
+    let result = daemon.answer(call.call)
+    let lost = daemon.lost.subtracting(call.removable)
+    daemon.lost = []
+    if isGentle, !isMended, !lost.isEmpty {
+      violate("the values of users on \(lost) are lost by \(call.call.signature)")
+    }
+    return result
+  }
+
+  // MARK: Values of users
+
+  /// Notes which widgets the running versions have.
+  mutating func see() {
+    for host in processes.indices {
+      for link in (processes[host]?.machine.daemon.links ?? [:]).values {
+        for spec in link.bundle.widgets {
+          processes[host]?.seen["\(spec.id?.rawValue ?? "") \(spec.kind)"] = now
+        }
+      }
+    }
+  }
+
+  /// The widgets that a host may remove now: nobody has set values on them, or no running version
+  /// has had them for a while.
+  private func removable(by host: Int) -> Set<WidgetID> {
+    Set(
+      daemon.sortedWidgets.filter { widget in
+        guard daemon.valued.contains(widget.id) else { return true }
+        let seen = processes[host]?.seen[widget.place]
+        return seen.map { now - $0 >= HostLimits().absenceMax } ?? false
+      }.map(\.id))
   }
 
   /// Passes the daemon's news to the sessions and watches that get it.
@@ -313,6 +381,10 @@ extension ConversationSimulation.Item {
     case .call, .folder: 0
     }
   }
+}
+
+extension Widget {
+  fileprivate var place: String { "\(id) \(kind)" }
 }
 
 extension HostMachine {

@@ -49,5 +49,10 @@ struct ConversationSimulationTests {
     ] {
       #expect(count > seeds.count / 50, "\(counts)")
     }
+    // Users set values in every second history, and every second batch has these histories.
+    guard batch % 2 == 1 else { return }
+    for count in [counts.takings, counts.holds] {
+      #expect(count > seeds.count / 50, "\(counts)")
+    }
   }
 }

@@ -25,6 +25,10 @@ struct NaiveDaemon {
   private var revision: Revision = 0
   var kinds: [KindName: String] = [:]
   private(set) var widgets: [WidgetID: Widget] = [:]
+  /// The widgets with a value that a user has set.
+  private(set) var valued: Set<WidgetID> = []
+  /// The widgets with such values that calls have removed.
+  var lost: Set<WidgetID> = []
   /// The sessions, by provider.
   var holders: [String: Holder] = [:]
   var news: [News] = []
@@ -36,11 +40,27 @@ struct NaiveDaemon {
     epoch += 1
     kinds = [:]
     widgets = [:]
+    valued = []
   }
 
   mutating func remove(_ id: WidgetID) {
     guard let widget = widgets.removeValue(forKey: id) else { return }
+    valued.remove(id)
     news.append(.removed(widget))
+  }
+
+  /// A user sets a value.
+  mutating func setValue(of id: WidgetID) {
+    guard let widget = widgets[id] else { return }
+    valued.insert(id)
+    put(id, widget.kind, data: ["n": .string("a user's")], set: widget.applySet)
+  }
+
+  /// Declares a widget. Values of users stay.
+  private mutating func put(_ spec: WidgetSpec, set: String) {
+    guard let id = spec.id else { return }
+    let known = valued.contains(id) ? widgets[id]?.data : nil
+    put(id, spec.kind, data: known ?? spec.data, set: set)
   }
 
   mutating func put(_ id: WidgetID, _ kind: KindName, data: ValueMap = [:], set: String) {
@@ -70,6 +90,23 @@ struct NaiveDaemon {
   }
 
   mutating func answer(_ call: DaemonCall) -> Result<DaemonAnswer, Failure> {
+    let before = valued
+    defer { lost.formUnion(before.subtracting(valued)) }
+    return carryOut(call)
+  }
+
+  /// The widgets that a declaration removes.
+  private func removals(_ specs: [WidgetSpec], of set: String) -> [ApplyResult] {
+    let ids = Set(specs.compactMap(\.id))
+    return sortedWidgets.filter { $0.applySet == set && !ids.contains($0.id) }.map {
+      ApplyResult(
+        id: $0.id, action: .deleted,
+        keptFields: valued.contains($0.id)
+          ? [FieldOwner(path: "data.n", owner: "user 1", declared: .string("a user's"))] : [])
+    }
+  }
+
+  private mutating func carryOut(_ call: DaemonCall) -> Result<DaemonAnswer, Failure> {
     switch call {
     case .declare(let specs, let set), .own(let specs, let set):
       if isFull, !specs.isEmpty {
@@ -82,30 +119,22 @@ struct NaiveDaemon {
           Failure("KIND_MISMATCH", "\(other.id?.rawValue ?? "") is of another kind"))
       }
       let isOwn = if case .own = call { true } else { false }
-      let ids = Set(specs.compactMap(\.id))
-      for widget in sortedWidgets where widget.applySet == set && !ids.contains(widget.id) {
-        remove(widget.id)
-      }
+      let removed = removals(specs, of: set)
+      for result in removed { remove(result.id) }
       for spec in specs {
         // A set that owns its fields leaves the values of others alone.
         guard let id = spec.id else { continue }
         if let widget = widgets[id], widget.applySet == set, isOwn || widget.data == spec.data {
           continue
         }
-        put(id, spec.kind, data: spec.data, set: set)
+        put(spec, set: set)
       }
-      return .success(isOwn ? .results([]) : .done)
-    case .foresee(let specs, let set):
-      let ids = Set(specs.compactMap(\.id))
-      return .success(
-        .results(
-          sortedWidgets.filter { $0.applySet == set && !ids.contains($0.id) }.map {
-            ApplyResult(id: $0.id, action: .deleted)
-          }))
+      return .success(.results(removed))
+    case .foresee(let specs, let set): return .success(.results(removals(specs, of: set)))
     case .keep(let specs, let set):
       for spec in specs {
         guard let id = spec.id, widgets[id]?.applySet != set else { continue }
-        put(id, spec.kind, data: spec.data, set: set)
+        put(spec, set: set)
       }
       return .success(.results([]))
     case .remove(let ids):

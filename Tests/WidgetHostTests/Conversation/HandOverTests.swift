@@ -1,0 +1,316 @@
+import Testing
+import WidgetBundle
+import WidgetClient
+import WidgetModel
+
+@testable import WidgetHost
+
+/// Hosts whose bundle gets another id, and the naive daemon. Nothing that users have set is lost in
+/// silence.
+struct HandOverTests {
+  private var daemon = NaiveDaemon()
+  private var machine = HostMachine(home: "/home/me", uid: 0, seed: 1)
+  private var now = Duration.zero
+  private var digest: UInt64 = 0
+  private var kept: [String] = []
+  private var reports: [String] = []
+  private let limit = HostLimits().absenceMax
+
+  private var time: HostTime { HostTime(wall: .epoch, uptime: now) }
+
+  private func read(_ id: String, _ widgets: String, kinds: [String]) throws -> Bundle {
+    let kinds = kinds.map { "\($0): {data: {n: ''}, content: {label: x}}" }.joined(separator: ", ")
+    return try BundleReader.read(
+      "{bundle: \(id), format: 1, version: 1.0.0, kinds: {\(kinds)}, widgets: {\(widgets)}}")
+  }
+
+  /// Carries out everything, until nothing is left to do.
+  private mutating func run(_ outputs: [HostMachine.Output]) {
+    var queue = outputs
+    while !queue.isEmpty {
+      var input: DaemonInput?
+      switch queue.removeFirst() {
+      case .daemon(.open(let id, let request)):
+        let failure = daemon.register(request.kinds.map(\.name), of: request.provider)
+        input = .session(id, .opened(epoch: 1))
+        if let failure { input = .sessionEnded(id, failure) }
+      case .daemon(.watch(let id, let kinds)):
+        input = .watch(id, .snapshot(daemon.sortedWidgets.filter { kinds.contains($0.kind) }))
+      case .daemon(.call(let id, .folders(let bundles))):
+        let absences = Dictionary(bundles.map { ($0.path, HostState.Absence.missing) }) { $1 }
+        input = .answered(id, .success(.absences(absences)))
+      case .daemon(.call(let id, let call)): input = .answered(id, daemon.answer(call))
+      case .kept(let field, let bundle): kept.append(field.message(by: bundle))
+      case .report(let text): reports.append(text)
+      default: break
+      }
+      if let input { queue += machine.handle(input, at: time) }
+    }
+  }
+
+  /// The file of the folder changes, and the host reads it.
+  private mutating func edit(
+    _ id: String, _ widgets: String, kinds: [String] = ["k"], isInstalled: Bool = false,
+    in path: String = "/b/x"
+  ) throws {
+    digest += 1
+    let bundle = try read(id, widgets, kinds: kinds)
+    let found: HostState.Found =
+      isInstalled ? .installed(bundle, digest: digest) : .bundle(bundle, digest: digest)
+    run(machine.found(found, in: path, at: time))
+  }
+
+  /// Another host begins. The former one was killed.
+  private mutating func restart(_ prepare: (inout HandOverTests) throws -> Void) rethrows {
+    machine = HostMachine(home: "/home/me", uid: 0, seed: 1)
+    try prepare(&self)
+    run(machine.start(at: time))
+  }
+
+  private mutating func pass(_ duration: Duration) {
+    let end = now + duration
+    while let deadline = machine.nextDeadline, deadline <= end {
+      now = max(now, deadline)
+      run(machine.tick(at: time))
+    }
+    now = end
+  }
+
+  /// Bundle `a` runs, and a user has set a value on each of these widgets.
+  private mutating func begin(
+    _ widgets: String, kinds: [String] = ["k"], valued: [String] = ["w"]
+  ) throws {
+    try edit("a", widgets, kinds: kinds)
+    run(machine.start(at: time))
+    for id in valued { daemon.setValue(of: try #require(WidgetID(id))) }
+  }
+
+  private func widget(_ id: String) -> Widget? {
+    WidgetID(id).flatMap { id in daemon.sortedWidgets.first { $0.id == id } }
+  }
+
+  /// `bundle/b fresh a user's`: the set, the state and the value of a widget.
+  private func state(_ id: String) -> String? {
+    widget(id).map { widget in
+      var value = ""
+      if case .string(let text)? = widget.data["n"] { value = text }
+      return "\(widget.applySet) \(widget.isStale ? "stale" : "fresh") \(value)"
+    }
+  }
+
+  /// Makes the daemon refuse bundles with the kind `taken`.
+  private mutating func takeKind() throws {
+    daemon.kinds[try #require(KindName("taken"))] = "stranger"
+  }
+
+  private mutating func giveKind() throws { daemon.removeKinds([try #require(KindName("taken"))]) }
+
+  // MARK: Chains
+
+  @Test mutating func `an id that changes twice before the first heir declares loses nothing`()
+    throws
+  {
+    try begin("w: {kind: k}")
+    try takeKind()
+    try edit("b", "w: {kind: k}", kinds: ["k", "taken"])
+    #expect(state("w") == "bundle/a fresh a user's")
+    try edit("c", "w: {kind: k}")
+    #expect(state("w") == "bundle/c fresh a user's")
+    #expect(daemon.lost.isEmpty && kept.isEmpty)
+    #expect(!daemon.sortedWidgets.contains { ["bundle/a", "bundle/b"].contains($0.id.rawValue) })
+  }
+
+  @Test mutating func `the first id that comes back before its heirs declare has its widgets`()
+    throws
+  {
+    try begin("w: {kind: k}, v: {kind: k}", valued: ["w", "v"])
+    try takeKind()
+    try edit("b", "w: {kind: k}", kinds: ["k", "taken"])
+    try edit("c", "v: {kind: k}", kinds: ["k", "taken"])
+    try edit("a", "w: {kind: k}, v: {kind: k}")
+    pass(limit * 2)
+    #expect(state("w") == "bundle/a fresh a user's" && state("v") == "bundle/a fresh a user's")
+    #expect(daemon.lost.isEmpty)
+    #expect(daemon.kinds.values.filter { $0.hasPrefix("bundle/") } == ["bundle/a"])
+  }
+
+  @Test mutating func `a host that restarts while the heir is refused keeps the values for it`()
+    throws
+  {
+    try begin("w: {kind: k}")
+    try takeKind()
+    try edit("b", "w: {kind: k}", kinds: ["k", "taken"])
+    for _ in 0..<2 {
+      try restart { try $0.edit("b", "w: {kind: k}", kinds: ["k", "taken"]) }
+      pass(limit * 2)
+      #expect(state("w") == "bundle/a fresh a user's")
+    }
+    try giveKind()
+    pass(limit)
+    #expect(state("w") == "bundle/b fresh a user's")
+    #expect(daemon.lost.isEmpty && widget("bundle/a") == nil)
+  }
+
+  @Test mutating func `so does a host whose heir's id has changed once more`() throws {
+    try begin("w: {kind: k}")
+    try takeKind()
+    try edit("b", "w: {kind: k}", kinds: ["k", "taken"])
+    try restart { try $0.edit("c", "w: {kind: k}") }
+    #expect(state("w") == "bundle/c fresh a user's" && daemon.lost.isEmpty)
+  }
+
+  @Test(arguments: [true, false])
+  mutating func `an id that changes while no host runs hands over`(isBroken: Bool) throws {
+    try begin("w: {kind: k}, v: {kind: k}", valued: ["w", "v"])
+    try restart {
+      guard isBroken else { return try $0.edit("b", "w: {kind: k}") }
+      $0.run(
+        $0.machine.found(.broken(problem: "wrong", digest: 99), in: "/b/x", at: $0.time))
+    }
+    if isBroken {
+      pass(limit * 2)
+      #expect(state("w") == "bundle/a stale a user's")
+      try edit("b", "w: {kind: k}")
+    }
+    #expect(widget("w")?.applySet == "bundle/b")
+    #expect(state("v") == "bundle/a stale a user's")
+    pass(limit)
+    #expect(widget("v") == nil)
+    #expect(kept.count == 1 && kept[0].contains("bundle b: widget v is removed"))
+  }
+
+  @Test mutating func `an id and a folder that change while no host runs hand over`() throws {
+    try begin("w: {kind: k}")
+    try restart { try $0.edit("b", "w: {kind: k}", in: "/b/y") }
+    pass(.seconds(2))
+    #expect(widget("w")?.applySet == "bundle/b" && widget("w")?.data["n"] == .string("a user's"))
+    pass(limit * 2)
+    #expect(widget("w")?.applySet == "bundle/b" && daemon.lost.isEmpty)
+    #expect(widget("bundle/a") == nil)
+  }
+
+  // MARK: Widgets that the heir lacks
+
+  @Test mutating func `widgets that the bundle with the new id lacks stay for a while`() throws {
+    try begin("w: {kind: k}, v: {kind: k}, u: {kind: k}", valued: ["w", "v"])
+    try edit("b", "w: {kind: k}")
+    #expect(state("w") == "bundle/b fresh a user's")
+    #expect(state("v") == "bundle/a stale a user's")
+    #expect(widget("u") == nil, "nobody has set a value on it")
+    let words = try #require(widget("v")?.error?.message)
+    #expect(words.contains("bundle b no longer has this widget, which the bundle a had"))
+    #expect(words.contains("within 30 seconds") && words.contains("data.n"))
+    #expect(reports.contains { $0.contains(words) })
+    #expect(widget("bundle/a")?.data["state"] == .string("stopped"))
+    pass(limit - .milliseconds(1))
+    #expect(widget("v") != nil && daemon.lost.isEmpty)
+    pass(.milliseconds(1))
+    #expect(widget("v") == nil && widget("bundle/a") == nil && machine.nextDeadline == nil)
+    try #require(kept.count == 1)
+    #expect(kept[0].contains("bundle b: widget v is removed, and with it the value of data.n"))
+    #expect(widget("bundle/b")?.data["remarks"] != .list([]))
+  }
+
+  @Test(arguments: ["a", "b", "c"])
+  mutating func `they are fresh again if a file has them in time`(id: String) throws {
+    try begin("w: {kind: k}, v: {kind: k}", valued: ["w", "v"])
+    try edit("b", "w: {kind: k}")
+    pass(limit / 2)
+    try edit(id, "w: {kind: k}, v: {kind: k}")
+    for widget in ["w", "v"] { #expect(state(widget) == "bundle/\(id) fresh a user's") }
+    pass(limit * 2)
+    for widget in ["w", "v"] { #expect(state(widget) == "bundle/\(id) fresh a user's") }
+    #expect(daemon.lost.isEmpty && machine.nextDeadline == nil)
+  }
+
+  @Test mutating func `their time goes on if the id changes again`() throws {
+    try begin("w: {kind: k}, v: {kind: k}", valued: ["w", "v"])
+    try edit("b", "w: {kind: k}")
+    pass(limit / 2)
+    try edit("c", "w: {kind: k}")
+    pass(limit / 2 - .milliseconds(1))
+    #expect(state("v") == "bundle/a stale a user's")
+    pass(.milliseconds(1))
+    #expect(widget("v") == nil && kept.count == 1)
+  }
+
+  @Test mutating func `a bundle that has nothing of the former one leaves its widgets for a while`()
+    throws
+  {
+    try begin("w: {kind: k}")
+    try edit("b", "v: {kind: j}", kinds: ["j"])
+    #expect(state("w") == "bundle/a stale a user's" && state("v") != nil)
+    var other = self
+    try other.edit("a", "w: {kind: k}")
+    #expect(other.state("w") == "bundle/a fresh a user's" && other.widget("v") == nil)
+    pass(limit)
+    #expect(widget("w") == nil && kept.count == 1)
+  }
+
+  @Test mutating func `a widget to which the heir gives another kind stays for a while`() throws {
+    try begin("w: {kind: k}")
+    try edit("b", "w: {kind: j}", kinds: ["j"])
+    #expect(state("w") == "bundle/a stale a user's")
+    #expect(widget("w")?.error?.message.contains("gives this widget another kind") == true)
+    pass(limit)
+    #expect(state("w") == "bundle/b fresh " && widget("w")?.kind.rawValue == "j")
+    #expect(kept.count == 1 && machine.nextDeadline == nil)
+  }
+
+  @Test mutating func `widgets of kinds that the bundle does not have count`() throws {
+    try begin("w: {kind: note}")
+    try edit("b", "v: {kind: k}")
+    #expect(state("w") == "bundle/a stale a user's")
+    try edit("b", "v: {kind: k}, w: {kind: note}")
+    #expect(state("w") == "bundle/b fresh a user's")
+  }
+
+  @Test mutating func `so does a widget of such a kind that an earlier host made stale`() throws {
+    try begin("w: {kind: note}, v: {kind: k}")
+    try edit("a", "v: {kind: k}")
+    #expect(state("w") == "bundle/a stale a user's")
+    try restart { try $0.edit("a", "v: {kind: k}") }
+    // A further declaration does not forget it.
+    let gone = try #require(WidgetID("v"))
+    daemon.remove(gone)
+    let watch = try #require(machine.daemon.watches.keys.first)
+    run(machine.handle(.watch(watch, .removed(gone)), at: time))
+    pass(.seconds(1))
+    #expect(state("v") != nil && state("w") == "bundle/a stale a user's")
+    try restart { try $0.edit("a", "v: {kind: k}, w: {kind: note}") }
+    #expect(state("w") == "bundle/a fresh a user's")
+  }
+
+  @Test mutating func `an installed bundle takes over, and names the values that are lost at once`()
+    throws
+  {
+    try begin("w: {kind: k}, v: {kind: k}", valued: ["w", "v"])
+    try edit("b", "w: {kind: k}", isInstalled: true)
+    #expect(state("w") == "bundle/b fresh a user's" && widget("v") == nil)
+    #expect(kept.count == 1 && machine.nextDeadline == nil)
+  }
+
+  @Test mutating func `the removal of the heir removes what it has not taken over`() throws {
+    try begin("w: {kind: k}, v: {kind: k}", valued: ["w", "v"])
+    try edit("b", "w: {kind: k}")
+    run(machine.found(nil, in: "/b/x", absence: .removed, at: time))
+    #expect(daemon.sortedWidgets.map(\.id.rawValue) == ["widgetd-host"])
+    #expect(daemon.kinds.values.allSatisfy { $0 == HostState.provider })
+    #expect(kept.count == 2 && machine.nextDeadline == nil)
+  }
+
+  @Test mutating func `a bundle that never ran is not remembered`() throws {
+    let meant = HostState.Found.broken(problem: "/b/x has bundel.yaml", digest: 0)
+    run(machine.found(meant, in: "/b/x", at: time))
+    run(machine.start(at: time))
+    restart { $0.run($0.machine.found(meant, in: "/b/x", at: $0.time)) }
+    #expect(!machine.bundles.hasBundle(in: "/b/x"))
+    #expect(widget("bundle/x")?.data["problem"] == .string("/b/x has bundel.yaml"))
+    // A bundle that ran is remembered by all later hosts, although its file stays broken.
+    try edit("a", "w: {kind: k}")
+    for _ in 0..<2 {
+      restart { $0.run($0.machine.found(meant, in: "/b/x", at: $0.time)) }
+      #expect(machine.bundles.hasBundle(in: "/b/x"))
+    }
+  }
+}
