@@ -216,6 +216,22 @@ struct HostStateTests {
     #expect(text.hasPrefix("5:") && text.contains("\"eyy\"") && text.contains("\"eye\""), "\(text)")
   }
 
+  @Test mutating func `the widget of a bundle names settings that are not in force`() throws {
+    let read = try BundleReader.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\ndefaults: {n: 1}", settings: "{broken")
+    let outputs = state.found(.bundle(read, digest: 1), in: "/b/x", at: now)
+    let remarks = outputs.compactMap {
+      if case .standing(let specs) = $0 { specs.first?.data["remarks"] } else { nil }
+    }.last
+    #expect(
+      remarks
+        == .list([
+          .string(
+            ".settings.json is not a JSON object, so the defaults hold; correct it, or remove it and "
+              + "set each value again with `widgetctl bundle set`")
+        ]))
+  }
+
   @Test(
     arguments: [
       ("", true), ("on: {press: {set: {m: =data.m + 1}}}", true),

@@ -82,9 +82,7 @@ extension DaemonConversation {
     switch holder {
     case .connection(let generation): links[generation]?.endConnectionRest()
     case .work(let generation): links[generation]?.endWorkRest()
-    case .version(let id):
-      refusedVersions[id] = nil
-      outputs.append(.retry(id: id))
+    case .version(let id): outputs.append(.retry(id: id))
     }
   }
 
@@ -103,7 +101,6 @@ extension DaemonConversation {
   /// The daemon has refused a version, and the former version runs. nil: do not retry any more.
   mutating func refusedVersion(_ id: String, _ bundle: Bundle?) {
     cancelRest(.version(id))
-    refusedVersions[id] = bundle
     if let bundle { rest(.version(id), bundle, until: nil) }
   }
 

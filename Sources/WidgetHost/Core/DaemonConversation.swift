@@ -89,8 +89,6 @@ struct DaemonConversation: Sendable {
   var withdrawals: [String: Withdrawal] = [:]
   var marks: [String: Mark] = [:]
   var rests: [RestHolder: Rest] = [:]
-  /// The refused versions, by bundle, while the former version runs.
-  var refusedVersions: [String: Bundle] = [:]
   /// The fields that were reported as kept by their owners, by bundle.
   var toldKept: [String: Set<BundleClaims.KeptField>] = [:]
   /// Widgets that a bundle's file no longer has, and that stay for a while.

@@ -442,7 +442,7 @@ public struct HostState: Sendable {
           otherCount: others.count,
           others: Array(others.map(\.rawValue).sorted().prefix(limits.othersShownMax)),
           handled: current?.instance.bundle.handledEvents ?? [:],
-          remarks: (current?.losses ?? [])
+          remarks: (current?.losses ?? []) + (shown?.defaults.problems ?? [])
             + (shown?.remarks ?? []).prefix(limits.failuresShownMax).map(\.description)))
     }
     return result
