@@ -55,8 +55,6 @@ public struct WidgetStore: ~Copyable {
   /// The rules of time zones, for expressions.
   let timeZones: TimeZones?
   let predicates = PredicateCache()
-  /// Kinds that were compiled for the next command.
-  var compiledKinds: CompiledKinds?
 
   /// Finds the rules of a time zone by its name, such as "Europe/Berlin".
   public typealias TimeZones = @Sendable (String) -> TimeZoneRules?

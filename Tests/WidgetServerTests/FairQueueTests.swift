@@ -140,6 +140,21 @@ import WidgetModel
     #expect((9...11).contains(turns.count { $0 == 1 }))
   }
 
+  @Test func `a member that was away keeps no credit while another works without waiting`() throws {
+    var bench = Bench(count: 2)
+    bench.queue.charge(10, to: &bench.accounts[0])
+    for _ in 0..<1_000 { bench.queue.charge(10, to: &bench.accounts[1]) }
+    bench.add(1)
+    bench.add(0)
+    var turns: [Int] = []
+    for _ in 0..<20 {
+      let member = try bench.step { _ in 10 }
+      turns.append(member)
+      bench.add(member)
+    }
+    #expect((9...11).contains(turns.count { $0 == 0 }), "\(turns)")
+  }
+
   @Test func `a member that was alone gets its turns at once when others come`() throws {
     var bench = Bench(count: 2)
     for _ in 0..<1_000 { bench.queue.charge(10, to: &bench.accounts[0]) }

@@ -100,10 +100,7 @@ extension WidgetStore {
     }
     try validateReducers(of: kind, path: path)
     // `KindSchema` checks names and types together with the expressions.
-    let fitted = kind.fitted
-    let schema =
-      compiledKinds?.schema(of: fitted, limits)
-      ?? KindSchema(fitted, limits: limits, timeZones: timeZones)
+    let schema = KindSchema(kind.fitted, limits: limits, timeZones: timeZones)
     guard !schema.exceedsMemory else {
       throw .quotaExceeded(limit: "kind_memory_bytes_max", maximum: limits.kindMemoryBytesMax)
     }
@@ -217,15 +214,17 @@ extension WidgetStore {
 
 extension Kind {
   /// The kind, with default values converted to their types.
-  var fitted: Kind {
+  fileprivate var fitted: Kind {
     var kind = self
     kind.parameters = parameters.map(\.fitted)
     kind.data = data.map(\.fitted)
     kind.entry = entry.map(\.fitted)
+    // By bytes, because Swift takes different texts for equal.
+    let types = Dictionary(data.map { (Array($0.name.utf8), $0.type) }, uniquingKeysWith: { $1 })
     kind.sample = ValueMap(
       sample.entries.map { pair in
-        let field = data.first { $0.name.hasSameBytes(as: pair.key) }
-        return .init(key: pair.key, value: field?.type.fitted(pair.value) ?? pair.value)
+        .init(
+          key: pair.key, value: types[Array(pair.key.utf8)]?.fitted(pair.value) ?? pair.value)
       })
     for index in events.indices { kind.events[index].payload = events[index].payload.map(\.fitted) }
     return kind

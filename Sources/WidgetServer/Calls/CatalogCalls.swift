@@ -1,4 +1,3 @@
-import NIOCore
 import WidgetCore
 import WidgetModel
 import WidgetProto
@@ -41,30 +40,6 @@ extension ServiceLoop {
       let commit = try context.apply(.applyKinds(declaration), by: responder.peer)
       guard case .kindsApplied(let results) = commit.outcome else { throw .lost }
       return ApplyKindsResponse(results: results, revision: commit.revision)
-    }
-  }
-
-  /// The kinds that an encoded call of ApplyKinds declares; none if it cannot be read.
-  func kinds(ofCall envelope: ByteBuffer) -> [Kind] {
-    var kinds: [Kind] = []
-    envelope.withUnsafeReadableBytes { bytes in
-      try? context.codec.withRequestEnvelope(bytes) { kinds = self.kinds(in: $0.payload) }
-    }
-    return kinds
-  }
-
-  /// The kinds that an encoded request of ApplyKinds declares; none if it cannot be read.
-  func kinds(in payload: UnsafeRawBufferPointer) -> [Kind] {
-    (try? context.decode(ApplyKindsRequest.self, payload))?.kinds ?? []
-  }
-
-  /// The kinds that an encoded frame of a provider declares.
-  func kinds(ofFrame message: ByteBuffer) -> [Kind] {
-    message.withUnsafeReadableBytes { bytes in
-      guard case .kinds(let declared)? = try? context.decode(ProvideRequest.self, bytes) else {
-        return []
-      }
-      return declared.kinds
     }
   }
 

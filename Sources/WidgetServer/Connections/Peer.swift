@@ -52,7 +52,10 @@ public struct Peer: Hashable, Sendable {
   /// The number of a process in the file system of pidfds (Linux 6.9 and later). Before, all pidfds
   /// have the same number, also that of this process.
   private static func hiddenProcess(of socket: CInt) -> UInt64? {
-    processNumber(of: socket).flatMap { $0 == ownNumber ? nil : $0 }
+    guard let own = ownNumber, let number = processNumber(of: socket), number != own else {
+      return nil
+    }
+    return number
   }
 
   private static let ownNumber: UInt64? = {

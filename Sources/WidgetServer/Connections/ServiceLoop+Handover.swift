@@ -23,7 +23,6 @@ extension ServiceLoop {
   /// This loop cannot be used afterwards.
   func handOver(connectionsMax: Int) -> HandedOver {
     reloads.endAll()
-    kindCompiler.endAll()
     storage.handOver()
     // Events are only in memory, so the past events are sent before this process ends.
     finishTurnAndRound()

@@ -1,7 +1,6 @@
 import Glibc
 import Logging
 import NIOCore
-import WidgetModel
 import WidgetProto
 import WidgetTransport
 
@@ -38,8 +37,6 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private let incomplete: IncompleteRequest
   /// Streams that were asked for and are not open yet.
   private var openingCount = 0
-  /// Whether a message waits for its kinds to be compiled.
-  private var isCompiling = false
   /// Whether the connection is over. The remaining bytes are then ignored.
   private var isClosed = false
   /// The output that the kernel has not taken.
@@ -106,8 +103,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// Whether frames can be processed: the peer takes answers, and the turn has not gathered too
   /// many.
   private var takesFrames: Bool {
-    isWritable && !isClosed && !isCompiling
-      && output.responseBytes < TTRPCConnection.responsesBytesMax
+    isWritable && !isClosed && output.responseBytes < TTRPCConnection.responsesBytesMax
       && openingCount < TTRPCConnection.openingsMax
   }
 
@@ -266,13 +262,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     case .unaryCall(let streamID): unaryCall(streamID, data)
     case .openStream(let streamID, let kind): openStream(streamID, kind, data)
     case .message(let streamID, let isLast):
-      let deliver = { [self] in
-        sinks[streamID]?.stream?.receive(data)
-        if isLast { sinks[streamID]?.stream?.halfClosed() }
-      }
-      guard service.kindCompiler.isLarge(frame: data),
-        waits(data, for: { self.service.kinds(ofFrame: data) }, then: deliver)
-      else { return deliver() }
+      sinks[streamID]?.stream?.receive(data)
+      if isLast { sinks[streamID]?.stream?.halfClosed() }
     case .halfClose(let streamID): sinks[streamID]?.stream?.halfClosed()
     case .ignore: break
     case .refuse(let streamID, let error):
@@ -290,26 +281,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     }
   }
 
-  /// Whether a message has to wait for its kinds to be compiled. The frames behind it wait, too.
-  private func waits(
-    _ data: ByteBuffer, for kinds: @escaping () -> [Kind], then carryOut: @escaping () -> Void
-  ) -> Bool {
-    let size = data.readableBytes
-    // The message counts as incomplete. If the user has no room for it, it does not wait.
-    guard service.kindCompiler.isLarge(size), incomplete.hold(size) == nil else { return false }
-    isCompiling = true
-    service.kindCompiler.add(of: peer.uid, kinds: kinds) { [self] in
-      isCompiling = false
-      _ = incomplete.hold(0)
-      guard !isClosed else { return }
-      service.context.work.charge(share, carryOut)
-      resumeFrames()
-    }
-    return true
-  }
-
   private func unaryCall(
-    _ streamID: UInt32, _ data: ByteBuffer, _ attempt: Attempt = .first, isCompiled: Bool = false
+    _ streamID: UInt32, _ data: ByteBuffer, _ attempt: Attempt = .first
   ) {
     touch()
     data.withUnsafeReadableBytes { bytes in
@@ -322,13 +295,6 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
           return answerNow {
             service.perform(method, envelope.payload, call: streamID, for: self)
           }
-        }
-        if method == .applyKinds, attempt.isFirst, !isCompiled, level >= method.requiredLevel,
-          waits(
-            data, for: { self.service.kinds(ofCall: data) },
-            then: { self.unaryCall(streamID, data, isCompiled: true) })
-        {
-          return
         }
         service.perform(method, envelope.payload, call: streamID, for: self, attempt)
         guard service.turn.remembersCalls, attempt.isFirst else { return }
@@ -403,6 +369,29 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     }
   }
 
+  /// Unpacks the envelope and finds the method. Refuses the call, and returns false, if it cannot.
+  private func withEnvelope(
+    _ bytes: UnsafeRawBufferPointer, _ streamID: UInt32,
+    _ body: (Method, RequestEnvelopeView) -> Void
+  ) -> Bool {
+    do throws(WireError) {
+      return try service.context.codec.withRequestEnvelope(bytes) { envelope in
+        guard let method = Method.find(service: envelope.service, method: envelope.method) else {
+          refuseNow(
+            .unknownMethod(
+              String(decoding: envelope.service, as: UTF8.self),
+              String(decoding: envelope.method, as: UTF8.self)), streamID)
+          return false
+        }
+        body(method, envelope)
+        return true
+      }
+    } catch {
+      refuseNow(RPCStatus(error), streamID)
+      return false
+    }
+  }
+
   // MARK: - Answers out
 
   func append(_ packed: PackedMessage, to call: UInt32) {
@@ -423,7 +412,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     touch()
   }
 
-  func refuseNow(_ status: RPCStatus, _ streamID: UInt32) {
+  private func refuseNow(_ status: RPCStatus, _ streamID: UInt32) {
     answerNow { refuse(status, to: streamID) }
   }
 

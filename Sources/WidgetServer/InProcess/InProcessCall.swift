@@ -20,22 +20,7 @@ final class InProcessCall: CallResponder {
     level = service.policy.level(of: peer)
   }
 
-  /// - Parameter calls: The calls of the same client. They wait while this one does.
-  func start(_ method: Method, _ request: ByteBuffer, before calls: InProcessCalls) {
-    guard method == .applyKinds, level >= method.requiredLevel,
-      service.kindCompiler.isLarge(request.readableBytes)
-    else { return start(method, request) }
-    calls.pause()
-    service.kindCompiler.add(
-      of: peer.uid,
-      kinds: { [service] in request.withUnsafeReadableBytes { service.kinds(in: $0) } }
-    ) { [self] in
-      service.context.work.charge(calls.share) { start(method, request) }
-      calls.resume()
-    }
-  }
-
-  private func start(_ method: Method, _ request: ByteBuffer) {
+  func start(_ method: Method, _ request: ByteBuffer) {
     service.turn.open()
     guard method.readsStore else {
       return answerNow { perform(method, request) }

@@ -10,7 +10,6 @@ final class InProcessCalls: SlicedWork {
   var requestCount = 0
   private let queue: WorkQueue
   private var waiting = CircularBuffer<Start>()
-  private var isPaused = false
 
   init(of peer: Peer, _ queue: WorkQueue) {
     share = WorkShare(uid: peer.uid)
@@ -23,23 +22,15 @@ final class InProcessCalls: SlicedWork {
     queue.submit(self)
   }
 
-  /// Begins no further calls until `resume`.
-  func pause() { isPaused = true }
-
-  func resume() {
-    isPaused = false
-    queue.submit(self)
-  }
-
   /// Notes that the present call continues in tasks.
   func expectTasks() { queue.expectTasks() }
 
   func work(_ slice: TimeSlice) -> Bool {
-    while !isPaused, let start = waiting.popFirst() {
+    while let start = waiting.popFirst() {
       start(false)
-      if !waiting.isEmpty, slice.isOver { break }
+      if !waiting.isEmpty, slice.isOver { return true }
     }
-    return !isPaused && !waiting.isEmpty
+    return false
   }
 
   func abandon() {

@@ -84,7 +84,7 @@ public struct InProcessClient: Sendable {
     return try await withResult { service, continuation in
       let call = InProcessCall(peer: peer, service: service, continuation: continuation)
       let start = { (isCancelled: Bool) in
-        isCancelled ? call.cancel() : call.start(method, request, before: calls.value)
+        isCancelled ? call.cancel() : call.start(method, request)
       }
       guard let admission else { return calls.value.add(start) }
       admission.value.admit { isCancelled in

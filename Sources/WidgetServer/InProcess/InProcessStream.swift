@@ -170,26 +170,13 @@ final class InProcessSink: StreamSink, TurnParticipant {
     }
     guard stream != nil, !isOver else { return sender.resume(returning: false) }
     self.sender = sender
-    calls.add { [self] isAbandoned in
-      guard !isAbandoned, service.kindCompiler.isLarge(frame: message) else {
-        return deliver(message)
-      }
-      calls.pause()
-      service.kindCompiler.add(
-        of: peer.uid, kinds: { [service] in service.kinds(ofFrame: message) }
-      ) { [self] in
-        service.context.work.charge(calls.share) { deliver(message) }
-        calls.resume()
-      }
+    calls.add { [self] _ in
+      stream?.receive(message)
+      calls.expectTasks()
+      // The result of the message is known at the end of the turn.
+      service.turn.open()
+      service.turn.whenDurable { self.resumeSender() }
     }
-  }
-
-  private func deliver(_ message: ByteBuffer) {
-    stream?.receive(message)
-    calls.expectTasks()
-    // The result of the message is known at the end of the turn.
-    service.turn.open()
-    service.turn.whenDurable { self.resumeSender() }
   }
 
   func halfClose() { stream?.halfClosed() }

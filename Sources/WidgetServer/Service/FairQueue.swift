@@ -88,6 +88,8 @@ struct FairQueue<Member> {
   /// - Parameter isPiece: Whether the work is the piece that `next` has given out, or one like it
   ///   that did not wait. Other work leaves the member waiting.
   mutating func charge(_ cost: UInt64, to account: inout Account, isPiece: Bool = true) {
+    // The clock advances with this work, so members that were counted before it were away.
+    if entries.isEmpty { departures += 1 }
     account.used = (account.start ?? max(clock, account.used)) &+ cost
     if isPiece {
       account.start = nil

@@ -128,9 +128,6 @@ final class ServiceContext {
     return commit
   }
 
-  /// Takes compiled kinds for the next command; nil drops them.
-  func use(_ compiled: CompiledKinds?) { store.use(compiled) }
-
   func kindsMayHaveChanged() {
     kindsVersion += 1
     reportedFailures = ReportedFailures()
@@ -315,8 +312,8 @@ final class ServiceContext {
       "method": "\(method.fullName)", "code": "\(status.code)",
       "reason": "\(status.errorInfo?.reason ?? "")", "revision": "\(store.revision)",
     ]
-    if peer.pid > 0 { metadata["pid"] = "\(peer.pid)" }
     if let id = status.errorInfo?.metadata["widget_id"] { metadata["widget_id"] = "\(id)" }
+    if peer.pid > 0 { metadata["pid"] = "\(peer.pid)" }
     log(
       level, "a call failed: \(status.message)", about: "calls", of: peer.uid, metadata)
   }

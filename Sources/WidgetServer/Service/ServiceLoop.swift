@@ -37,7 +37,6 @@ final class ServiceLoop {
   let unsentBytes: UnsentBytes
   let blobs: Blobs
   let reloads: Reloads
-  let kindCompiler: KindCompiler
   let widgetCache = WidgetCache()
 
   let storage: StorageHealth
@@ -84,7 +83,6 @@ final class ServiceLoop {
     unsentBytes = UnsentBytes(context, policy)
     blobs = Blobs(context, folder: configuration.blobFolder)
     reloads = Reloads(context)
-    kindCompiler = KindCompiler(context, gate)
     turn.atStart = { [unowned self] in time.beginTurn() }
     turn.atEnd = { [unowned self] in endTurn() }
     connections.onClosed = { [unowned self] in scheduleMemoryLook() }
@@ -208,7 +206,6 @@ final class ServiceLoop {
   /// Ends everything: the turn, all streams, the log. Call once, before the loop ends.
   func close() {
     context.drain()
-    kindCompiler.endAll()
     turn.finish()
     context.work.abandonAll()
     streams.endAll()

@@ -54,7 +54,13 @@ struct StreamCursor {
     /// Whether the pass under way has gone through all chunks.
     var isThrough: Bool { nextChunk >= chunkCount }
 
-    mutating func sentRemovals(upTo place: RemovalCursor) { removals = place }
+    /// The parts of removals that were sent after the last chunk.
+    private(set) var removalParts = 0
+
+    mutating func sentRemovals(upTo place: RemovalCursor) {
+      removals = place
+      if isThrough { removalParts += 1 }
+    }
 
     /// Goes through the chunks again, for the changes made during the last pass.
     mutating func beginPass(at revision: Revision, chunkCount: Int) {

@@ -5,6 +5,10 @@ extension WatchRounds {
   /// The number of passes through the chunks before the rest is sent at once, whatever its size. So
   /// a reader that is slower than the changes still catches up.
   static var passesMax: Int { 8 }
+  /// The same for changes whose tests cost much. They delay others, so there are more passes.
+  static var passesWithTestsMax: Int { 64 }
+  /// The number of parts of removals after the chunks before the rest is sent at once.
+  static var removalPartsMax: Int { 1_000 }
 
   /// The time that a turn may take to send changes to groups. The members of the other groups are
   /// served one by one.

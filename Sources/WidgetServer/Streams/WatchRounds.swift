@@ -355,9 +355,9 @@ final class WatchRounds {
     _ group: WatchGroup, _ transfer: StreamCursor.Transfer
   ) -> Revision? {
     if transfer.lacksRemovals { return transfer.startedAt }
-    guard transfer.isThrough, hasManyRemovals(group, since: transfer.removals.revision) else {
-      return nil
-    }
+    guard transfer.isThrough, transfer.removalParts < WatchRounds.removalPartsMax,
+      hasManyRemovals(group, since: transfer.removals.revision)
+    else { return nil }
     return context.store.revision
   }
 
@@ -371,11 +371,12 @@ final class WatchRounds {
 
   /// Whether a transfer that has gone through all chunks goes through them again.
   private func needsPass(_ group: WatchGroup, _ transfer: StreamCursor.Transfer) -> Bool {
-    // Expensive content and tests never come all at once, even after `passesMax` passes. But many
-    // widgets do: a reader must not wait for a pause in the changes.
+    // Expensive content never comes all at once, and expensive tests only after very many passes.
+    // But many widgets do: a reader must not wait for a pause in the changes.
     transfer.passes < WatchRounds.passesMax
       ? needsTransfer(group, since: transfer.passStartedAt)
-      : testsCostTooMuch(group, since: transfer.passStartedAt)
+      : transfer.passes < WatchRounds.passesWithTestsMax
+        && testsCostTooMuch(group, since: transfer.passStartedAt)
         || makesContent(group) && contentCostsTooMuch(group, since: transfer.passStartedAt)
   }
 

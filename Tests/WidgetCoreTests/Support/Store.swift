@@ -271,14 +271,6 @@ struct Store {
       selecting: selector)
   }
 
-  func compilation(of kinds: [Kind]) -> KindCompilation { box.store.compilation(of: kinds) }
-  func schema(of name: KindName) -> KindSchema? { box.store.schemas[name] }
-
-  mutating func use(_ compiled: CompiledKinds?) {
-    detach()
-    box.store.use(compiled)
-  }
-
   func hasRemovals(since cursor: Revision, moreThan limit: Int) -> Bool {
     box.store.hasRemovals(since: cursor, moreThan: limit)
   }
