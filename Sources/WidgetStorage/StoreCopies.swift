@@ -262,8 +262,8 @@ public enum StoreCopies {
     return moved
   }
 
-  /// The path, or the path and the first number from 2 on, such that neither a database nor its log
-  /// has this name. Nobody else makes such names, because the state directory is locked.
+  /// A name that neither a database nor its log has: the path, or else the path with the first free
+  /// number from 2 on. Nobody else makes such names, because the state directory is locked.
   private static func freeName(_ path: String) -> String {
     func isFree(_ name: String) -> Bool { !exists(name) && !exists(name + "-wal") }
     guard !isFree(path) else { return path }

@@ -69,7 +69,7 @@ enum BundleFolders {
     return errorText()
   }
 
-  /// Whether a path stands for nothing that anybody can open or watch.
+  /// Whether nobody can open or watch a path.
   static func isUnwatchable(_ path: String) -> Bool {
     hasUnreadableName(path) || dangling(path) != nil
   }

@@ -79,7 +79,8 @@ public struct HostState: Sendable {
     /// The id to use before a valid file gives one.
     var fallbackID: String
     /// The bundles that earlier hosts ran in the folder, before this host has read a valid file.
-    /// The last one ran last. The widgets of the others were to go to it.
+    /// They are in the order in which they ran. The last one was to take over the widgets of the
+    /// others.
     var remembered: [Remembered] = []
     /// A file that probably was meant as the file of the missing bundle.
     var suspicion: Found?

@@ -19,7 +19,7 @@ struct FairQueue<Member> {
     fileprivate var used: UInt64 = 0
     /// The start of the piece that waits, or that is done after it has waited.
     fileprivate var start: UInt64?
-    /// The number of pieces that the queue had given out when the cost was counted.
+    /// The queue's `departures` when the cost was counted.
     fileprivate var countedAt: UInt64?
     /// The expected cost of the member's next piece. A higher cost counts at once, and a lower cost
     /// gradually: a member does not get ahead of others with a small piece before each large one.
@@ -47,6 +47,8 @@ struct FairQueue<Member> {
   private var entries = Heap<Entry>()
   private var clock: UInt64 = 0
   private var arrivals: UInt64 = 0
+  /// How often the queue has moved on: with each piece that it gives out, and with work that did not
+  /// wait.
   private var departures: UInt64 = 0
 
   /// While others wait, the clock advances at least by this fraction of what their shares do.

@@ -41,8 +41,8 @@ struct TimeSlice {
 /// If no workload waits, a new one is done at once. Otherwise the workload with the lowest cost and
 /// the shortest slice gets the next slice of time. One pass of the loop has a bound, so that it
 /// reads again soon. A peer with little work waits for about one turn, however much others have
-/// sent. A slice that is longer than `longMin` has a pass of its own: otherwise the answers of the
-/// pass wait for it.
+/// sent. A slice that is longer than `longMin` has a separate pass. Otherwise the answers of the
+/// pass would wait for the slice.
 ///
 /// Confined to the event loop.
 final class WorkQueue {
@@ -79,7 +79,7 @@ final class WorkQueue {
   static let turnWithTasksMax = TimeAmount.milliseconds(2)
   /// The part of that time that one workload gets before the next.
   static let sliceMax = TimeAmount.milliseconds(1)
-  /// A workload whose slices are longer than this has a pass of its own. Slices are longer than
+  /// A workload whose slices are longer than this has a separate pass. Slices are longer than
   /// `sliceMax` if a part is, such as a costly call.
   static let longMin = TimeAmount.milliseconds(2)
   /// The expected cost of the first slice of a workload or user, in nanoseconds.
