@@ -126,7 +126,8 @@ extension ObjectShape {
       Key("nodeId", .text, "Node of the event. Default: any node."),
       Key("condition", .expression, "Condition for the effect. Default: true."),
       Key("set", .map(.expression), "Data keys and the expressions for their new values."),
-      Key("unset", .oneOrMore(.text), "Data keys to remove, or to set to their default."),
+      Key("unset", .oneOrMore(.text),
+          "Data keys to set to their default. A key without a default is removed."),
     ])
 
   public static let node = ObjectShape(
