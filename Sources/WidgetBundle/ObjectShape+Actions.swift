@@ -57,8 +57,9 @@ extension ObjectShape {
       Key(
         "set", .map(.expression),
         "Data keys and expressions. Also allowed beside `http`, `command`, `dbus` and `socket`."),
-      Key("unset", .oneOrMore(.text),
-          "Data keys to set to their default. A key without a default is removed."),
+      Key(
+        "unset", .oneOrMore(.text),
+        "Data keys to set to their default. A key without a default is removed."),
       Key("http", .any([.textTemplate, .shape("http")]), "A request, or only a URL."),
       Key("command", .list(.textTemplate), "A program and its arguments."),
       Key("dbus", .shape("dbus"), "A call of a method of a service on D-Bus."),

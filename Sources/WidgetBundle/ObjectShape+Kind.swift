@@ -126,8 +126,9 @@ extension ObjectShape {
       Key("nodeId", .text, "Node of the event. Default: any node."),
       Key("condition", .expression, "Condition for the effect. Default: true."),
       Key("set", .map(.expression), "Data keys and the expressions for their new values."),
-      Key("unset", .oneOrMore(.text),
-          "Data keys to set to their default. A key without a default is removed."),
+      Key(
+        "unset", .oneOrMore(.text),
+        "Data keys to set to their default. A key without a default is removed."),
     ])
 
   public static let node = ObjectShape(
@@ -152,16 +153,19 @@ extension ObjectShape {
 
   public static let binding = ObjectShape(
     "binding",
-    "The long form of a property's value. If the value is null, the placeholder is "
-      + "used.",
+    "A property's value with several keys. If the value is null, the placeholder is used.",
     [
-      Key("value", .template, "The value, as a template. `from` is the same for an expression."),
+      Key(
+        "value", .template,
+        "The value, as a template. To write only an expression, use `from` instead."),
       Key("from", .expression, "The value, as an expression."),
-      Key("if", .expression, "Condition that chooses `then` or `else`. It reads `value`."),
+      Key(
+        "if", .expression,
+        "Condition that chooses `then` or `else`. It reads `value`. Without `then` and `else`, the "
+          + "result is true or false."),
       Key(
         "then", .template,
-        "Result if the condition is true, or if there is no `if`. It can read `value`. With `if` "
-          + "alone, the result is true or false."),
+        "Result if the condition is true, or if there is no `if`. It can read `value`."),
       Key("else", .template, "Result if the condition is false."),
       Key(
         "transform", .any([.text, .list(.text)]),
@@ -186,8 +190,8 @@ extension ObjectShape {
 
   public static let on = ObjectShape(
     "on",
-    "Steps for events, intervals and new widgets. Any other key is the name of an "
-      + "event of the whole widget.",
+    "Steps for events, intervals and new widgets. Any other key is the name of an event, from "
+      + "any node or from no node.",
     [
       Key("load", .steps, "Steps when the widget is created or the bundle is loaded."),
       Key("every", .oneOrMore(.shape("every")), "Steps at intervals."),
