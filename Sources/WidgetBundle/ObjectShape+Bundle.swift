@@ -123,7 +123,7 @@ extension ObjectShape {
         "Whether a new widget takes events. An existing widget stays as it is. "
           + "Default: true."),
       Key("parameters", .map(.constant), "Parameters."),
-      Key("data", .map(.constant), "Initial data, beside the defaults."),
+      Key("data", .map(.constant), "Values of data keys. The other keys have their default."),
       Key(
         "timeline", .shape("timeline"),
         "Entries with a date. Leave out this key if a program sets timelines of the widget."),

@@ -133,7 +133,7 @@ extension ObjectShape {
 
   public static let node = ObjectShape(
     "node",
-    "A part of a widget's content. The type is a key (`label: TEXT`), or `type:`. "
+    "A part of a widget's content. The type is a key (`label: TEXT`), or the value of `type`. "
       + "Text alone is a label.",
     [
       Key("type", .words(NodeType.allCases.map(\.name)), "Type, if no key names it."),

@@ -13,7 +13,7 @@ extension NodeType {
           .init("shortText", .field(.string), nil, "Shorter text, for a bar with little room."),
           .init(
             "percentage", PropertyType.anyNumber, nil,
-            "Percentage for status bars, 0 to 100, such as for the choice of an icon."),
+            "Percentage for status bars, 0 to 100. A bar can use it to choose an icon."),
           .init("runs", .runs, nil, "Parts of the text, each with a style. Replaces `text`."),
           .init(
             "lines", .whole(0...1000), .int(0), .lines, "Maximum number of lines; 0 for no limit."),
@@ -81,7 +81,7 @@ extension NodeType {
             "Type of the input."),
           .init(
             "minLength", .whole(0...1_000_000), .int(0), .characters,
-            "Minimum length of the text, for a submitted form or a change event."),
+            "Minimum length of the text: in a form, for `submit`; elsewhere, for `change`."),
           .init(
             "maxLength", .whole(0...1_000_000), .int(0), .characters,
             "Maximum length of the text in a form. 0 means no limit."),
@@ -115,7 +115,7 @@ extension NodeType {
             "style", .choice(["line", "bar", "sparkline"]), .string("line"), "Look of the chart."),
           .init(
             "min", PropertyType.anyNumber, nil,
-            "Start of the axis. Default: the lowest value; with `style: bar`, 0 or a lower value."),
+            "Start of the axis. Default: the lowest value, but at most 0 with `style: bar`."),
           .init("max", PropertyType.anyNumber, nil, "End of the axis. Default: the highest value."),
           .init("text", .field(.string), .string(""), "Label."),
         ],
