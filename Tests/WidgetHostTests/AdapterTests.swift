@@ -319,7 +319,7 @@ struct AdapterTests {
     await reload(51..<rounds)
     await host.tell(nil, in: folder.path, absence: .removed)
     await host.settle()
-    #expect(await host.machine.daemon.retiring.isEmpty)
+    #expect(await host.machine.daemon.ending.retiredBundles.isEmpty)
     let load = await host.load
     #expect(load.tasks == 0 && load.links == 0 && load.watches == 0 && load.programs == 0)
     // A few more descriptors may belong to the runtime. One for each round would be more.

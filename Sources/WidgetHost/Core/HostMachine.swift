@@ -92,7 +92,7 @@ struct HostMachine: Sendable {
     } else {
       pass(bundles.lost(path, absence, suspicion: suspicion, at: now), at: now)
     }
-    daemon.standing.knownFolders = Set(bundles.knownFolders)
+    daemon.setFolders(bundles.knownFolders)
     return drain(at: now)
   }
 
@@ -197,10 +197,10 @@ struct HostMachine: Sendable {
     case .retry(let id): pass(bundles.retry(id, at: now), at: now)
     case .blocked(let id, let others):
       pass(bundles.blocked(id, by: others), at: now)
-      daemon.standing.knownFolders = Set(bundles.knownFolders)
+      daemon.setFolders(bundles.knownFolders)
     case .remembered(let known):
       pass(bundles.remembered(known, at: now), at: now)
-      daemon.standing.knownFolders = Set(bundles.knownFolders)
+      daemon.setFolders(bundles.knownFolders)
     case .event(let event): trace(event, at: now)
     case .preview(let question, let generation, let session):
       guard !isStopped, let (bundle, instance) = bundles.preview(of: generation) else { return }
@@ -276,7 +276,7 @@ struct HostMachine: Sendable {
     _ input: BundleInput, than generation: UInt64, at now: HostTime
   ) {
     guard !isStopped else { return }
-    for other in daemon.links.keys.sorted() where other != generation {
+    for other in daemon.links.generations where other != generation {
       pass(bundles.handle(input, generation: other, at: now), at: now)
     }
   }

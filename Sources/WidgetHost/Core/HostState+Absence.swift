@@ -36,15 +36,13 @@ extension HostState {
 
   /// The bundles whose folders are known, for a look for the marks of removed bundles.
   var occupants: [Remembered] {
-    order.compactMap { path in
-      folders[path].map { folder in
-        let id = owned(by: path)
-        guard id == nil, let known = folder.remembered.last else {
-          return Remembered(
-            id: id ?? folder.id, path: path, loaded: id.flatMap { running[$0]?.loaded })
-        }
-        return Remembered(id: known.id, path: path, loaded: known.loaded)
+    folders.all.map { path, folder in
+      let id = running.bundle(in: path)
+      guard id == nil, let known = folder.remembered.last else {
+        return Remembered(
+          id: id ?? folder.id, path: path, loaded: id.flatMap { running[$0]?.loaded })
       }
+      return Remembered(id: known.id, path: path, loaded: known.loaded)
     }
   }
 
@@ -55,10 +53,10 @@ extension HostState {
     _ path: String, _ absence: Absence, suspicion: Found? = nil, at now: HostTime
   ) -> [Output] {
     guard let folder = folders[path] else { return [] }
-    folders[path]?.suspicion = suspicion
+    folders.suspect(path, suspicion)
     guard folder.absence != absence else { return [] }
-    let id = owned(by: path)
-    let hasOther = order.contains { $0 != path && id != nil && folders[$0]?.bundle?.id == id }
+    let id = running.bundle(in: path)
+    let hasOther = id.map { folders.holding($0).contains { $0 != path } } ?? false
     guard absence != .removed, !hasOther, let shown = id ?? folder.remembered.last?.id else {
       return remove(path, at: now) + standing()
     }
@@ -70,7 +68,7 @@ extension HostState {
       outputs += setProblem(problem, of: shown, isAbsent: true, at: now)
     }
     // The folder may have another name, and the bundle in it another id.
-    for other in running.keys.sorted() where other != id {
+    for other in running.ids where other != id {
       guard let heir = running[other], !HostState.isCopy(heir, at: now) else { continue }
       outputs += inherit(heir.instance.bundle, at: now)
     }
@@ -79,7 +77,7 @@ extension HostState {
 
   /// Whether a bundle has been refused for longer than a renaming takes. Such a bundle is probably a copy
   /// of another one, and not this one under another name.
-  private static func isCopy(_ bundle: Running, at now: HostTime) -> Bool {
+  private static func isCopy(_ bundle: RunningBundle, at now: HostTime) -> Bool {
     guard bundle.refusal != nil || bundle.refused != nil else { return false }
     return now.wall.duration(since: bundle.loaded) > .seconds(5)
   }
@@ -87,29 +85,27 @@ extension HostState {
   /// Notes that a folder is missing. Returns the problem, for people.
   private mutating func note(_ absence: Absence, of path: String, at now: HostTime) -> String {
     let problem: String
+    var removal: Duration?
     switch absence {
     case .unavailable(let reason):
-      folders[path]?.removeAt = nil
       problem =
         "\(reason), so \(path) cannot be read; the widgets of the bundle stay and are stale;"
         + " bring the folder back"
     case .missing, .removed:
-      folders[path]?.removeAt = now.uptime + limits.absenceMax
+      removal = now.uptime + limits.absenceMax
       var what = "\(path) is missing or has no bundle's file; put it back"
       if case .broken(let words, _)? = folders[path]?.suspicion { what = "\(words). Do this" }
       problem =
         "\(what) within \(limits.absenceMax.components.seconds) seconds, or the widgets of the"
         + " bundle are removed with their data"
     }
-    folders[path]?.absence = absence
-    folders[path]?.problem = problem
+    folders.miss(path, absence, problem: problem, until: removal)
     return problem
   }
 
   private mutating func remove(_ path: String, at now: HostTime) -> [Output] {
-    let id = owned(by: path)
-    let folder = folders.removeValue(forKey: path)
-    order.removeAll { $0 == path }
+    let id = running.bundle(in: path)
+    let folder = folders.remove(path)
     var outputs: [Output] = []
     if let id { outputs += letGo(id, at: now) }
     for known in folder?.remembered ?? [] { outputs += forget(known.id) }
@@ -117,9 +113,7 @@ extension HostState {
   }
 
   /// The missing folders whose widgets are removed now.
-  func absentFolders(dueAt now: HostTime) -> [String] {
-    order.filter { path in folders[path]?.removeAt.map { $0 <= now.uptime } ?? false }
-  }
+  func absentFolders(dueAt now: HostTime) -> [String] { folders.due(at: now.uptime) }
 
   /// Removes the bundles that have been missing for too long.
   mutating func removeAbsent(at now: HostTime) -> [Output] {
@@ -137,12 +131,11 @@ extension HostState {
   /// folder. The bundle keeps its widgets.
   mutating func leaveAbsent(_ id: String, for path: String) -> [Output] {
     var outputs: [Output] = []
-    for former in order where former != path && folders[former]?.absence != nil {
-      guard owned(by: former) == id || folders[former]?.remembers(id) == true else { continue }
-      outputs += inherit(folders[former]?.remembered ?? [], by: id)
-      folders[former] = nil
-      order.removeAll { $0 == former }
-      running[id]?.folder = path
+    for (former, folder) in folders.all where former != path && folder.absence != nil {
+      guard running.bundle(in: former) == id || folder.remembers(id) else { continue }
+      outputs += inherit(folder.remembered, by: id)
+      folders.remove(former)
+      running.move(id, to: path)
     }
     return outputs
   }
@@ -153,7 +146,7 @@ extension HostState {
     _ id: String, to new: Bundle, in path: String, at now: HostTime
   ) -> [Output] {
     // Another folder has the same bundle.
-    guard !order.contains(where: { $0 != path && folders[$0]?.bundle?.id == id }) else {
+    guard !folders.holding(id).contains(where: { $0 != path }) else {
       return letGo(id, at: now)
     }
     return handOver(id, to: new.id)
@@ -174,14 +167,13 @@ extension HostState {
   /// somebody has changed the id.
   mutating func inherit(_ heir: Bundle, at now: HostTime) -> [Output] {
     var outputs: [Output] = []
-    for place in order where folders[place]?.absence == .missing {
-      guard let id = owned(by: place), id != heir.id, let former = running[id],
+    for (place, folder) in folders.all where folder.absence == .missing {
+      guard let id = running.bundle(in: place), id != heir.id, let former = running[id],
         HostState.shares(former.instance.bundle, with: heir)
       else { continue }
-      folders[place] = nil
+      folders.remove(place)
       outputs += handOver(id, to: heir.id)
     }
-    order.removeAll { folders[$0] == nil }
     return outputs
   }
 
@@ -191,25 +183,19 @@ extension HostState {
   mutating func blocked(_ id: String, by others: Set<String>) -> [Output] {
     guard running[id] != nil, formerIDs?.contains(id) == false else { return [] }
     var outputs: [Output] = []
-    for path in order where folders[path]?.absence == .missing && owned(by: path) == nil {
-      guard let known = folders[path]?.remembered, known.contains(where: { others.contains($0.id) })
-      else { continue }
-      outputs += inherit(known, by: id)
-      folders[path] = nil
+    for (path, folder) in folders.all
+    where folder.absence == .missing && running.bundle(in: path) == nil {
+      guard folder.remembered.contains(where: { others.contains($0.id) }) else { continue }
+      outputs += inherit(folder.remembered, by: id)
+      folders.remove(path)
     }
-    order.removeAll { folders[$0] == nil }
     return outputs.isEmpty ? [] : outputs + standing()
   }
 
   /// Ends a bundle. Another one takes over what both declare.
   private mutating func handOver(_ id: String, to heir: String) -> [Output] {
-    guard var former = running.removeValue(forKey: id) else { return [] }
-    var outputs: [Output] = former.refused == nil ? [] : [.refused(id: id, nil)]
-    outputs += former.instance.stop().map { .effect($0) }
-    outputs.append(.close(generation: former.instance.generation))
-    outputs.append(.handOver(id: id, to: heir))
-    outputs.append(HostState.note(of: id, heir: heir))
-    return outputs
+    guard let (_, outputs) = end(id) else { return [] }
+    return outputs + [.handOver(id: id, to: heir), HostState.note(of: id, heir: heir)]
   }
 
   /// Whether two bundles have a kind or a widget in common, and the kinds of common widgets agree.
@@ -231,7 +217,7 @@ extension HostState {
   /// removed with everything that belongs to them.
   public mutating func remembered(_ bundles: [Remembered], at now: HostTime) -> [Output] {
     var outputs: [Output] = []
-    formerIDs = formerIDs ?? Set(bundles.map(\.id))
+    note(former: bundles)
     let bundles = bundles.sorted {
       ($0.loaded ?? .epoch, $0.id) < ($1.loaded ?? .epoch, $1.id)
     }
@@ -239,12 +225,12 @@ extension HostState {
       // The bundle of a folder with a broken file is not known, so use the remembered id.
       guard let folder = folders[known.path], folder.bundle == nil, let problem = folder.problem
       else { continue }
-      folders[known.path]?.remember(known)
+      folders.remember(known)
       outputs.append(.mark(id: known.id, problem: problem))
     }
     // A folder with a broken file may have any bundle. Other folders count by their bundles, not by
     // their names.
-    let unread = folders.values.filter { $0.bundle == nil }
+    let unread = folders.all.map(\.folder).filter { $0.bundle == nil }
     for known in bundles where running[known.id] == nil {
       guard !unread.contains(where: { $0.id == known.id || $0.remembers(known.id) }) else {
         continue
@@ -261,12 +247,7 @@ extension HostState {
         outputs += forget(known.id)
         continue
       }
-      if folders[known.path] == nil {
-        folders[known.path] = Folder(
-          digest: 0, goodDigest: nil, problem: nil, bundle: nil, fallbackID: known.id)
-        order.append(known.path)
-      }
-      folders[known.path]?.remember(known)
+      folders.remember(known)
       let problem = note(absence, of: known.path, at: now)
       outputs.append(.report("bundle \(known.id): \(problem)"))
       outputs.append(.mark(id: known.id, problem: problem))

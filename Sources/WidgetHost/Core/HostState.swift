@@ -69,67 +69,17 @@ public struct HostState: Sendable {
     public var remarks: [String] = []
   }
 
-  struct Folder: Sendable {
-    var digest: UInt64
-    /// The digest of the file of the running version; nil if the daemon refused that version.
-    var goodDigest: UInt64?
-    var problem: String?
-    /// The last valid bundle in the folder.
-    var bundle: Bundle?
-    /// The id to use before a valid file gives one.
-    var fallbackID: String
-    /// The bundles that earlier hosts ran in the folder, before this host has read a valid file.
-    /// They are in the order in which they ran. The last one was to take over the widgets of the
-    /// others.
-    var remembered: [Remembered] = []
-    /// A file that probably was meant as the file of the missing bundle.
-    var suspicion: Found?
-    /// The reason why the folder has no bundle's file now; nil if it has one.
-    var absence: Absence?
-    /// The time at which the widgets of the missing bundle are removed; nil for never.
-    var removeAt: Duration?
-    /// Whether the file is as the installer wrote it.
-    var isInstalled = false
-
-    var id: String { bundle?.id ?? fallbackID }
-
-    /// Whether an earlier host ran this bundle in the folder.
-    func remembers(_ id: String) -> Bool { remembered.contains { $0.id == id } }
-
-    mutating func remember(_ bundle: Remembered) {
-      remembered.removeAll { $0.id == bundle.id }
-      remembered.append(bundle)
-      fallbackID = bundle.id
-    }
-  }
-
-  struct Running: Sendable {
-    var instance: BundleInstance
-    var folder: String
-    let loaded: Timestamp
-    /// The former version, until the daemon has taken this one.
-    var previous: Bundle?
-    var refusal: String?
-    /// The version in the folder, which the daemon has refused.
-    var refused: Bundle?
-    /// The values of others that this version has removed with their widgets, for people.
-    var losses: [String] = []
-  }
-
   let limits: HostLimits
   private let isStub: Bool
   private let home: String
   private let programFolders: [String]
   private var numbers: SeededNumbers
   private var lastGeneration: UInt64 = 0
-  var folders: [String: Folder] = [:]
-  /// The folders in the order in which they were found. The order decides which folder has a
-  /// bundle.
-  var order: [String] = []
-  /// By bundle id.
-  var running: [String: Running] = [:]
+  // Both have private state, which only their functions change.
+  var folders = FolderTable()
+  var running = RunningBundles()
   /// The bundles of earlier hosts, since the first answer of the daemon.
-  var formerIDs: Set<String>?
+  private(set) var formerIDs: Set<String>?
   private var isStopping = false
   /// The widgets of the last output `standing`, to output only changes.
   private var told: [WidgetSpec]?
@@ -154,51 +104,34 @@ public struct HostState: Sendable {
   /// - Parameter path: the folder's, absolute, without symbolic links.
   public mutating func found(_ found: Found, in path: String, at now: HostTime) -> [Output] {
     var outputs: [Output] = []
-    var folder =
-      folders[path]
-      ?? Folder(
-        digest: 0, goodDigest: nil, problem: nil, bundle: nil,
-        fallbackID: HostState.id(ofFolder: path))
-    let isNew = folders[path] == nil
-    if isNew { order.append(path) }
     switch found {
     case .broken(let problem, let digest):
-      guard isNew || folder.digest != digest || folder.problem != problem else { return [] }
-      folder.digest = digest
-      folder.problem = problem
-      (folder.absence, folder.removeAt, folder.suspicion) = (nil, nil, nil)
-      folders[path] = folder
+      guard folders.found(broken: problem, digest: digest, in: path) else { return [] }
       outputs.append(.report(problem))
-      if let id = owned(by: path) { outputs += setProblem(problem, of: id, at: now) }
-      for known in folder.remembered { outputs.append(.mark(id: known.id, problem: problem)) }
+      if let id = running.bundle(in: path) { outputs += setProblem(problem, of: id, at: now) }
+      for known in folders[path]?.remembered ?? [] {
+        outputs.append(.mark(id: known.id, problem: problem))
+      }
     case .bundle(let bundle, let digest), .installed(let bundle, let digest):
       let isInstalled = if case .installed = found { true } else { false }
-      guard isNew || folder.digest != digest || folder.absence != nil else { return [] }
-      if folder.absence != nil {
+      let (isNews, before) = folders.found(
+        bundle, digest: digest, isInstalled: isInstalled, in: path)
+      guard isNews else { return [] }
+      if before?.absence != nil {
         outputs.append(.note("bundle \(bundle.id) is back in \(path)"))
       }
-      (folder.absence, folder.removeAt, folder.suspicion) = (nil, nil, nil)
-      let before = folder.bundle
-      let isMended = folder.goodDigest == digest && running[bundle.id]?.folder == path
-      let remembered = folder.remembered
-      folder.remembered = []
-      folder.digest = digest
-      folder.goodDigest = digest
-      folder.problem = nil
-      folder.bundle = bundle
-      folder.isInstalled = isInstalled
-      folders[path] = folder
-      if let before, before.id != bundle.id, running[before.id]?.folder == path {
-        outputs += rename(before.id, to: bundle, in: path, at: now)
+      let isMended = before?.goodDigest == digest && running[bundle.id]?.folder == path
+      if let former = before?.bundle?.id, former != bundle.id, running[former]?.folder == path {
+        outputs += rename(former, to: bundle, in: path, at: now)
       }
-      outputs += inherit(remembered, by: bundle.id)
+      outputs += inherit(before?.remembered ?? [], by: bundle.id)
       outputs += leaveAbsent(bundle.id, for: path)
       outputs += inherit(bundle, at: now)
       if let holder = running[bundle.id], holder.folder != path {
         let problem =
           "\(path): the bundle \"\(bundle.id)\" already exists in \(holder.folder);"
           + " remove one of the two folders, or give one another id"
-        folders[path]?.problem = problem
+        folders.set(path, problem: problem)
         outputs.append(.report(problem))
       } else if isMended {
         outputs += setProblem(nil, of: bundle.id, at: now)
@@ -216,23 +149,19 @@ public struct HostState: Sendable {
   }
 
   /// The folders that are known.
-  public var knownFolders: [String] { order }
+  public var knownFolders: [String] { folders.paths }
 
   /// Whether a bundle runs from a folder, or ran from it under an earlier host.
   func hasBundle(in path: String) -> Bool {
-    owned(by: path) != nil || folders[path]?.remembered.isEmpty == false
-  }
-
-  func owned(by path: String) -> String? {
-    running.first { $0.value.folder == path }?.key
+    running.bundle(in: path) != nil || folders[path]?.remembered.isEmpty == false
   }
 
   mutating func start(_ bundle: Bundle, in path: String, at now: HostTime) -> [Output] {
     var outputs: [Output] = []
     let before = running[bundle.id]
     if before?.refused != nil { outputs.append(.refused(id: bundle.id, nil)) }
-    if var before {
-      outputs += before.instance.stop().map { .effect($0) }
+    if let before {
+      outputs += (running.change(bundle.id) { $0.stop() } ?? []).map { .effect($0) }
       outputs.append(.close(generation: before.instance.generation))
     }
     lastGeneration += 1
@@ -242,8 +171,8 @@ public struct HostState: Sendable {
       seed: numbers.next())
     let isTraced = traceEnds[bundle.id].map { $0 > now.uptime } ?? false
     if isTraced, let end = traceEnds[bundle.id] { instance.trace(until: end) }
-    running[bundle.id] = Running(
-      instance: instance, folder: path, loaded: now.wall, previous: before?.instance.bundle)
+    running.start(
+      RunningBundle(instance, folder: path, loaded: now.wall, previous: before?.instance.bundle))
     outputs.append(.open(generation: lastGeneration, bundle))
     if isTraced { outputs.append(tell(instance, "\(bundle.version) is loaded", at: now)) }
     let what = before == nil ? "loaded" : "loaded again"
@@ -260,27 +189,37 @@ public struct HostState: Sendable {
 
   /// Ends a bundle. If another folder has the same bundle, that folder counts from now on.
   mutating func letGo(_ id: String, at now: HostTime) -> [Output] {
-    guard var ended = running.removeValue(forKey: id) else { return [] }
-    let given: [Output] = ended.refused == nil ? [] : [.refused(id: id, nil)]
-    var outputs: [Output] = given + ended.instance.stop().map { .effect($0) }
-    outputs.append(.close(generation: ended.instance.generation))
-    for path in order {
-      guard let bundle = folders[path]?.bundle, bundle.id == id else { continue }
-      folders[path]?.problem = nil
-      return outputs + start(bundle, in: path, at: now)
+    guard let (ended, ends) = end(id) else { return [] }
+    if let path = folders.holding(id).first, let bundle = folders[path]?.bundle {
+      folders.set(path, problem: nil)
+      return ends + start(bundle, in: path, at: now)
     }
-    outputs.append(.withdraw(id: id))
-    outputs.append(.note("bundle \(id) removed" + removalWords(of: ended.instance)))
-    return outputs
+    return ends + [
+      .withdraw(id: id), .note("bundle \(id) removed" + removalWords(of: ended.instance)),
+    ]
+  }
+
+  /// Ends a bundle.
+  ///
+  /// - Returns: the bundle, in its last state.
+  mutating func end(_ id: String) -> (bundle: RunningBundle, outputs: [Output])? {
+    guard let stopped = running.change(id, { $0.stop() }), let ended = running.end(id) else {
+      return nil
+    }
+    var outputs: [Output] = ended.refused == nil ? [] : [.refused(id: id, nil)]
+    outputs += stopped.map { .effect($0) }
+    outputs.append(.close(generation: ended.instance.generation))
+    return (ended, outputs)
   }
 
   mutating func setProblem(
     _ problem: String?, of id: String, isAbsent: Bool = false, at now: HostTime
   ) -> [Output] {
-    running[id]?.instance.setProblem(problem, isAbsent: isAbsent, at: now).map { .effect($0) } ?? []
+    (running.change(id) { $0.setProblem(problem, isAbsent: isAbsent, at: now) } ?? [])
+      .map { .effect($0) }
   }
 
-  private static func id(ofFolder path: String) -> String {
+  static func id(ofFolder path: String) -> String {
     let name = Paths.lastComponent(path).map { character -> Character in
       let isPlain = character.isASCII && (character.isLetter || character.isNumber)
       return isPlain || character == "-" ? character : "-"
@@ -297,11 +236,9 @@ public struct HostState: Sendable {
   public mutating func declared(
     generation: UInt64, refusal: String?, at now: HostTime
   ) -> [Output] {
-    guard let (id, current) = running.first(where: { $0.value.instance.generation == generation })
-    else { return [] }
+    guard let id = running.id(of: generation), let current = running[id] else { return [] }
     guard let refusal else {
-      running[id]?.previous = nil
-      running[id]?.refusal = nil
+      running.taken(id)
       return standing()
     }
     let problem =
@@ -311,14 +248,12 @@ public struct HostState: Sendable {
     var outputs: [Output] = [.report(problem)]
     if let previous = current.previous {
       outputs += start(previous, in: current.folder, at: now)
-      running[id]?.previous = nil
-      running[id]?.refused = current.instance.bundle
+      running.returned(id, from: current.instance.bundle)
       outputs.append(.refused(id: id, current.instance.bundle))
-      folders[current.folder]?.problem = problem
-      folders[current.folder]?.goodDigest = nil
+      folders.refused(current.folder, problem: problem)
       outputs += setProblem(problem, of: id, at: now)
     } else {
-      running[id]?.refusal = problem
+      running.refused(id, problem: problem)
     }
     return outputs + standing()
   }
@@ -328,21 +263,24 @@ public struct HostState: Sendable {
     guard let current = running[id], let bundle = current.refused,
       let folder = folders[current.folder], folder.bundle?.version == bundle.version
     else { return [] }
-    folders[current.folder]?.problem = nil
-    folders[current.folder]?.goodDigest = folder.digest
+    folders.retry(current.folder)
     return start(bundle, in: current.folder, at: now) + standing()
+  }
+
+  /// The daemon has told which bundles earlier hosts ran.
+  mutating func note(former bundles: [Remembered]) {
+    formerIDs = formerIDs ?? Set(bundles.map(\.id))
   }
 
   /// Traces a bundle for `lease` from now on.
   public mutating func trace(_ id: String, for lease: Duration, at now: HostTime) -> [Output] {
-    guard var current = running[id] else { return [] }
+    guard let instance = running[id]?.instance else { return [] }
     let isNew = traceEnds[id].map { $0 <= now.uptime } ?? true
     let end = now.uptime + min(max(lease, .zero), limits.traceLeaseMax)
     traceEnds[id] = end
-    current.instance.trace(until: end)
-    running[id] = current
+    running.change(id) { $0.trace(until: end) }
     guard isNew else { return [] }
-    return [tell(current.instance, "is traced: \(current.instance.bundle.version) runs", at: now)]
+    return [tell(instance, "is traced: \(instance.bundle.version) runs", at: now)]
   }
 
   private func tell(_ instance: BundleInstance, _ text: String, at now: HostTime) -> Output {
@@ -358,9 +296,9 @@ public struct HostState: Sendable {
   public mutating func handle(
     _ input: BundleInput, generation: UInt64, at now: HostTime
   ) -> [Output] {
-    guard let id = id(of: generation) else { return [] }
+    guard let id = running.id(of: generation) else { return [] }
     let before = running[id]?.instance.summary
-    let effects = running[id]?.instance.handle(input, at: now) ?? []
+    let effects = running.change(id) { $0.handle(input, at: now) } ?? []
     let outputs = effects.map { Output.effect($0) }
     return running[id]?.instance.summary == before ? outputs : outputs + standing()
   }
@@ -369,40 +307,37 @@ public struct HostState: Sendable {
   public mutating func tick(at now: HostTime) -> [Output] {
     var outputs = removeAbsent(at: now)
     var hasChanged = !outputs.isEmpty
-    for id in running.keys.sorted() {
+    for id in running.ids {
       guard let deadline = running[id]?.instance.nextDeadline, deadline <= now.uptime else {
         continue
       }
       let before = running[id]?.instance.summary
-      outputs += (running[id]?.instance.handle(.tick, at: now) ?? []).map { .effect($0) }
+      outputs += (running.change(id) { $0.handle(.tick, at: now) } ?? []).map { .effect($0) }
       hasChanged = hasChanged || running[id]?.instance.summary != before
     }
     return hasChanged ? outputs + standing() : outputs
   }
 
   public var nextDeadline: Duration? {
-    (running.values.compactMap(\.instance.nextDeadline) + folders.values.compactMap(\.removeAt))
-      .min()
+    [running.nextDeadline, folders.nextDeadline].compactMap(\.self).min()
   }
 
   /// A running bundle, and an instance of it for a preview.
   mutating func preview(
     of generation: UInt64
   ) -> (bundle: BundleInstance, instance: BundleInstance)? {
-    guard let bundle = id(of: generation).flatMap({ running[$0]?.instance }) else { return nil }
+    guard let bundle = running.id(of: generation).flatMap({ running[$0]?.instance }) else {
+      return nil
+    }
     lastGeneration += 1
     return (bundle, bundle.preview(generation: lastGeneration, seed: numbers.next()))
-  }
-
-  private func id(of generation: UInt64) -> String? {
-    running.first { $0.value.instance.generation == generation }?.key
   }
 
   /// Ends everything. Returns the effects to cancel, and the bundles' widgets to show.
   public mutating func stop() -> (cancelled: [Effect], standing: [WidgetSpec]) {
     isStopping = true
     var cancelled: [Effect] = []
-    for id in running.keys.sorted() { cancelled += running[id]?.instance.stop() ?? [] }
+    for id in running.ids { cancelled += running.change(id) { $0.stop() } ?? [] }
     return (cancelled, standings.compactMap(HostState.spec))
   }
 
@@ -411,8 +346,7 @@ public struct HostState: Sendable {
   public var standings: [Standing] {
     var result: [Standing] = []
     var taken: Set<String> = []
-    for path in order {
-      guard let folder = folders[path] else { continue }
+    for (path, folder) in folders.all {
       let current = running[folder.id].flatMap { $0.folder == path ? $0 : nil }
       let problem = folder.problem ?? current?.refusal
       var id = folder.id
@@ -451,11 +385,8 @@ public struct HostState: Sendable {
 
   /// Notes a value that is gone with its widget, so that the bundle's widget shows it.
   mutating func lost(_ field: BundleClaims.KeptField, of id: String) -> [Output] {
-    guard let current = running[id], current.losses.count < limits.failuresShownMax else {
-      return []
-    }
-    running[id]?.losses.append(field.message(by: ""))
-    return standing()
+    let isShown = running.lost(field.message(by: ""), of: id, countMax: limits.failuresShownMax)
+    return isShown ? standing() : []
   }
 
   mutating func standing() -> [Output] {

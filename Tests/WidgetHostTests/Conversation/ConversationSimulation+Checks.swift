@@ -52,14 +52,14 @@ extension ConversationSimulation {
     let conversation = process.machine.daemon
     guard conversation.host.isServing else { return violate("the host does not serve") }
     var owners: Set<String> = [HostState.provider]
-    for link in conversation.links.values {
+    for link in conversation.links.all {
       let provider = HostState.provider(of: link.bundle.id)
       owners.insert(provider)
       let kinds = link.bundle.kinds.map(\.kind.name)
       let ids = link.bundle.widgets.compactMap(\.id)
       if link.connection == .resting || link.work == .resting {
         // What it would take over waits for it.
-        for former in conversation.inherited(by: link.bundle.id) {
+        for former in conversation.withdrawals.inherited(by: link.bundle.id) {
           owners.insert(HostState.provider(of: former))
         }
         // Only what another bundle has may stop a bundle.
@@ -87,7 +87,7 @@ extension ConversationSimulation {
         continue
       }
     }
-    let loaded = Set(conversation.links.values.map(\.bundle.id))
+    let loaded = Set(conversation.links.all.map(\.bundle.id))
     let expected = Set(disk.values.compactMap { choices[$0].bundleID })
     if !expected.isSubset(of: loaded) { violate("\(expected) are not all loaded: \(loaded)") }
     // A broken file does not show its former bundle, so the kinds and widgets stay, with a mark.
@@ -104,7 +104,7 @@ extension ConversationSimulation {
       daemon.sortedWidgets.filter { $0.applySet == HostState.provider }.map(\.id.rawValue))
     let specs = Set(conversation.standing.all.compactMap(\.id?.rawValue))
     // A bundle whose id changed before the daemon heard of it leaves no widget.
-    let leaving = Set(conversation.leavingBundles.keys.map(\.rawValue))
+    let leaving = Set(conversation.withdrawals.heirs.keys.map(\.rawValue))
     if !specs.isSubset(of: own) || !own.isSubset(of: specs.union(leaving)) {
       violate("the host's widgets are \(own), not \(specs) with some of \(leaving)")
     }
@@ -112,10 +112,10 @@ extension ConversationSimulation {
     where daemon.kinds[name] != HostState.provider {
       violate("kind \(name) is not registered by the host")
     }
-    if process.sessions.count != 1 + conversation.links.values.filter({ $0.session != nil }).count {
+    if process.sessions.count != 1 + conversation.links.all.filter({ $0.session != nil }).count {
       violate("sessions are left open: \(process.sessions.values.map(\.request.provider))")
     }
-    if process.watches.count != conversation.links.values.filter({ $0.watch != nil }).count {
+    if process.watches.count != conversation.links.all.filter({ $0.watch != nil }).count {
       violate("watches are left open")
     }
   }

@@ -280,7 +280,7 @@ struct ConversationSimulation {
       }
       if case .removeKinds = call { counts.withdrawals += 1 }
       if let set = call.withdrawnSet,
-        processes[host]?.machine.daemon.links.values.contains(where: {
+        processes[host]?.machine.daemon.links.all.contains(where: {
           HostState.provider(of: $0.bundle.id) == set
         }) == true
       {
@@ -322,7 +322,8 @@ struct ConversationSimulation {
   /// Notes which widgets the running versions have.
   mutating func see() {
     for host in processes.indices {
-      for link in (processes[host]?.machine.daemon.links ?? [:]).values {
+      guard let links = processes[host]?.machine.daemon.links else { continue }
+      for link in links.all {
         for spec in link.bundle.widgets {
           processes[host]?.seen["\(spec.id?.rawValue ?? "") \(spec.kind)"] = now
         }
@@ -397,8 +398,8 @@ extension HostMachine {
   var isWaiting: Bool {
     if isStopped { return true }
     var other = daemon
-    for holder in other.rests.keys {
-      if case .version = holder { other.rests[holder] = nil }
+    for holder in other.rests.holders {
+      if case .version = holder { other.cancelRest(holder) }
     }
     return other.nextDeadline != nil || bundles.nextDeadline != nil || !daemon.host.isServing
   }

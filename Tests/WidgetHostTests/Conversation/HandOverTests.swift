@@ -273,7 +273,7 @@ struct HandOverTests {
     // A further declaration does not forget it.
     let gone = try #require(WidgetID("v"))
     daemon.remove(gone)
-    let watch = try #require(machine.daemon.watches.keys.first)
+    let watch = try #require(machine.daemon.links.all.compactMap(\.watch).first)
     run(machine.handle(.watch(watch, .removed(gone)), at: time))
     pass(.seconds(1))
     #expect(state("v") != nil && state("w") == "bundle/a stale a user's")

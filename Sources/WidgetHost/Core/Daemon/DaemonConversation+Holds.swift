@@ -1,57 +1,32 @@
 import WidgetBundle
 import WidgetModel
 
-// Widgets that a bundle's file no longer has, or that a bundle with a former id had. The edit may
-// be a slip, so widgets on which users have set values stay for a while, stale.
+// Widgets that a bundle's file no longer has (`Holds`), and the declarations that lack them.
 extension DaemonConversation {
-  struct Hold: Hashable, Sendable {
-    enum Phase: Hashable, Sendable {
-      case waiting(until: Duration)
-      /// The widget is removed with the next declaration.
-      case over
-      /// A version that has the widget is loaded, but has not declared its widgets yet. If the next
-      /// version lacks the widget, too, its time begins again.
-      case undone
-    }
-
-    /// The set and the kind of the widget.
-    let set: String
-    let kind: KindName
-    var phase: Phase
-
-    /// The time at which the widget is removed; nil if nothing waits for it.
-    var end: Duration? { if case .waiting(let end) = phase { end } else { nil } }
-  }
-
   /// The claims of a bundle, with those that it takes over from bundles with former ids.
   private func claims(of bundle: Bundle) -> BundleClaims {
-    BundleClaims(of: bundle, inherited: Set(inherited(by: bundle.id).map(HostState.provider(of:))))
+    let inherited = withdrawals.inherited(by: bundle.id)
+    return BundleClaims(of: bundle, inherited: Set(inherited.map(HostState.provider(of:))))
   }
 
   /// The claims of the declaration under way. It knows nothing of bundles that came later.
   func claims(of link: BundleLink) -> BundleClaims {
-    let inherited = inherited(by: link.bundle.id).intersection(link.inheriting)
+    let inherited = withdrawals.inherited(by: link.bundle.id).intersection(link.inheriting)
     return BundleClaims(of: link.bundle, inherited: Set(inherited.map(HostState.provider(of:))))
   }
 
-  /// Whether widgets of a set stay for a while.
-  func isHolding(_ set: String) -> Bool { holds.values.contains { $0.set == set } }
-
   /// The widgets of the bundle that stay for a while.
-  func held(by bundle: Bundle) -> Set<WidgetID> {
-    let claims = claims(of: bundle)
-    return Set(holds.filter { claims.has($0.value.set) }.keys)
-  }
+  func held(by bundle: Bundle) -> Set<WidgetID> { holds.widgets(of: claims(of: bundle)) }
 
   /// The kinds of the widgets to ask for before a declaration; empty for all. nil: ask for none.
   ///
   /// Widgets that the file no longer has can have other kinds. This host knows these kinds only
   /// from its own declarations, so its first question is about all widgets.
   func askedKinds(_ bundle: Bundle) -> [KindName]? {
-    guard let declared = declaredKinds[bundle.id], inherited(by: bundle.id).isEmpty else {
-      return []
-    }
-    let held = held(by: bundle).compactMap { holds[$0]?.kind }
+    guard let declared = declarations.kinds(of: bundle.id),
+      withdrawals.inherited(by: bundle.id).isEmpty
+    else { return [] }
+    let held = holds.kinds(of: claims(of: bundle))
     let kinds = declared.union(bundle.widgets.map(\.kind)).union(held)
     return kinds.isEmpty ? nil : kinds.sorted { $0.rawValue < $1.rawValue }
   }
@@ -67,14 +42,7 @@ extension DaemonConversation {
   }
 
   /// A version is loaded that has some of the widgets again.
-  mutating func suspendHolds(for bundle: Bundle) {
-    let claims = claims(of: bundle)
-    for spec in bundle.widgets {
-      guard let id = spec.id, let hold = holds[id], hold.kind == spec.kind, claims.has(hold.set)
-      else { continue }
-      holds[id]?.phase = .undone
-    }
-  }
+  mutating func suspendHolds(for bundle: Bundle) { holds.suspend(claims(of: bundle)) }
 
   /// Declares the widgets. If some would be removed, first asks which values of users go with them.
   mutating func foresee(_ known: [Widget], _ generation: UInt64) {
@@ -100,8 +68,9 @@ extension DaemonConversation {
     let call = call(
       .foresee(isOwn ? specs(link, known, without: leaving) : [], set: set),
       for: .work(generation))
-    links[generation]?.begin(
-      .foreseeing(call, known: known, sets: Array(sets.dropFirst()), results: results))
+    links.change(generation) {
+      $0.begin(.foreseeing(call, known: known, sets: Array(sets.dropFirst()), results: results))
+    }
   }
 
   /// Makes widgets fresh that the file has again.
@@ -111,16 +80,16 @@ extension DaemonConversation {
     let (bundle, claims) = (link.bundle, claims(of: link))
     let kinds = Set(bundle.kinds.map(\.kind.name))
     for widget in known where claims.isOwn(widget) && !leaving.contains(widget.id) {
-      let isHeld = holds.removeValue(forKey: widget.id) != nil
+      let isHeld = holds.end(widget.id)
       // An earlier host may have made it stale. The instance sees to widgets of the bundle's kinds.
       let isLeft =
         widget.isStale && widget.error?.reason == BundleInstance.invalid
         && !kinds.contains(widget.kind)
       guard isHeld || isLeft else { continue }
-      outputs.append(.note("bundle \(bundle.id): the file has widget \(widget.id) again"))
+      put(.note("bundle \(bundle.id): the file has widget \(widget.id) again"))
       call(.update(widget.id, WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
     }
-    holds = holds.filter { id, hold in !claims.has(hold.set) || leaving.contains(id) }
+    holds.keep(only: leaving, of: claims)
   }
 
   private func specs(
@@ -146,9 +115,8 @@ extension DaemonConversation {
     case .removing(_, let known):
       guard let link = links[generation] else { return false }
       let claims = claims(of: link)
-      let ids = Set(known.map(\.id))
-      holds = holds.filter { id, hold in !claims.has(hold.set) || ids.contains(id) }
-      let isHolding = holds.values.contains { claims.has($0.set) }
+      holds.keep(only: Set(known.map(\.id)), of: claims)
+      let isHolding = !holds.widgets(of: claims).isEmpty
       if isHolding { keep(known, generation) } else { own(known, generation) }
     default: return false
     }
@@ -168,13 +136,13 @@ extension DaemonConversation {
       // The daemon names a limited number of values.
       let isNamed = !fields.isEmpty || BundleClaims.areCut(results)
       if !isNamed || link.removesAtOnce {
-        holds[widget.id] = nil
+        holds.end(widget.id)
         rest.append(widget)
       } else {
-        switch holds[widget.id]?.phase {
-        case .waiting?: break
-        case .over?: rest.append(widget)
-        case .undone?, nil: hold(widget, of: bundle, losing: fields, at: now)
+        switch holds.leave(widget, until: now.uptime + limits.absenceMax) {
+        case .waits: break
+        case .goes: rest.append(widget)
+        case .begins: hold(widget, of: bundle, losing: fields)
         }
       }
     }
@@ -186,19 +154,14 @@ extension DaemonConversation {
     guard !rest.isEmpty else { return keep(known, generation) }
     let ids = rest.map(\.id)
     let call = call(.remove(ids), for: .work(generation))
-    links[generation]?.begin(.removing(call, known: known.filter { !ids.contains($0.id) }))
-    for field in ids.flatMap({ lost[$0] ?? [] }) {
-      outputs.append(.kept(field, bundle: bundle.id))
+    links.change(generation) {
+      $0.begin(.removing(call, known: known.filter { !ids.contains($0.id) }))
     }
+    for field in ids.flatMap({ lost[$0] ?? [] }) { put(.kept(field, bundle: bundle.id)) }
   }
 
-  /// Keeps a widget for a while, stale.
-  private mutating func hold(
-    _ widget: Widget, of bundle: Bundle, losing fields: [String], at now: HostTime
-  ) {
-    holds[widget.id] = Hold(
-      set: widget.applySet, kind: widget.kind,
-      phase: .waiting(until: now.uptime + limits.absenceMax))
+  /// Shows that a widget stays for a while, stale.
+  private mutating func hold(_ widget: Widget, of bundle: Bundle, losing fields: [String]) {
     var what =
       bundle.widgets.contains { $0.id == widget.id }
       ? "gives this widget another kind" : "no longer has this widget"
@@ -223,38 +186,33 @@ extension DaemonConversation {
   private mutating func keep(_ known: [Widget], _ generation: UInt64) {
     guard let link = links[generation] else { return }
     let (bundle, claims) = (link.bundle, claims(of: link))
-    let held = Set(holds.filter { claims.has($0.value.set) }.keys)
-    let taken = claims.taken(from: known, before: declaredFields[bundle.id] ?? [:])
+    let held = holds.widgets(of: claims)
+    let taken = claims.taken(from: known, before: declarations.fields(of: bundle.id))
     let call = call(
       .keep(specs(link, known, without: held), set: HostState.provider(of: bundle.id)),
       for: .work(generation))
-    links[generation]?.own(call, taking: taken)
+    links.change(generation) { $0.own(call, taking: taken) }
   }
 
   /// The bundle has declared its widgets. So it has taken over those of former bundles, and the
   /// widgets whose time is over are gone.
   mutating func takenOver(_ generation: UInt64) {
     guard let link = links[generation] else { return }
-    for former in link.inheriting where withdrawals[former]?.heir == link.bundle.id {
-      withdrawals[former]?.isTaken = true
-    }
-    let claims = claims(of: link)
-    holds = holds.filter { !claims.has($0.value.set) || $0.value.phase != .over }
+    withdrawals.taken(link.inheriting, by: link.bundle.id)
+    holds.declared(claims(of: link))
   }
 
   /// Removes the widgets whose time is over.
   mutating func endHolds(at now: HostTime) {
-    let due = holds.filter { $0.value.end.map { $0 <= now.uptime } ?? false }
+    let due = holds.tick(at: now.uptime)
     guard !due.isEmpty else { return }
-    for id in due.keys { holds[id]?.phase = .over }
-    for generation in links.keys.sorted() {
-      guard let bundle = links[generation]?.bundle else { continue }
-      let claims = claims(of: bundle)
-      guard due.values.contains(where: { claims.has($0.set) }) else { continue }
-      links[generation]?.declareAgain()
+    var known: Set<String> = []
+    for generation in links.generations {
+      guard let sets = links[generation].map({ claims(of: $0.bundle).sets }) else { continue }
+      known.formUnion(sets)
+      if !due.isDisjoint(with: sets) { links.change(generation) { $0.declareAgain() } }
     }
     // Nobody is left to remove the others.
-    let sets = Set(links.values.flatMap { claims(of: $0.bundle).sets })
-    holds = holds.filter { sets.contains($0.value.set) }
+    holds.forgetAll(but: known)
   }
 }

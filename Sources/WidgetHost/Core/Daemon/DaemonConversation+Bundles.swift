@@ -7,33 +7,29 @@ extension DaemonConversation {
   // MARK: The life of a link
 
   mutating func open(_ generation: UInt64, _ bundle: Bundle, isInstalled: Bool) {
-    forgetWithdrawal(of: bundle.id)
+    withdrawals.revoke(bundle.id)
     suspendHolds(for: bundle)
-    marks[bundle.id].map { cancel($0.call) }
-    marks[bundle.id] = nil
-    links[generation] = BundleLink(bundle, isInstalled: isInstalled)
+    cancel(marks.end(bundle.id))
+    links.add(generation, BundleLink(bundle, isInstalled: isInstalled))
   }
 
   mutating func close(_ generation: UInt64) {
-    guard let link = links.removeValue(forKey: generation) else { return }
+    guard let link = links.remove(generation) else { return }
     if case .flushing(let calls) = link.connection { for id in calls { cancel(id) } }
     cancelWork(link)
     cancel(link.calling?.id)
     cancelRest(.connection(generation))
     cancelRest(.work(generation))
     if let session = link.session {
-      sessions[session] = nil
-      retiring[link.bundle.id, default: []].append(session)
+      exchange.leave(session)
+      ending.retire(session, of: link.bundle.id)
     }
   }
 
   private mutating func cancelWork(_ link: BundleLink) {
     cancel(link.ready)
     cancel(link.work.call)
-    if let watch = link.watch {
-      watches[watch] = nil
-      outputs.append(.effect(.endWatch(watch)))
-    }
+    if let watch = link.watch { exchange.endWatch(watch) }
   }
 
   /// Cancels the declarations and watches under way, because the session begins again or is over.
@@ -45,35 +41,33 @@ extension DaemonConversation {
 
   /// Closes the sessions of bundles that were removed, or that the daemon refuses.
   mutating func closeRetired(at now: HostTime) {
-    guard !retiring.isEmpty else { return }
+    let retired = ending.retiredBundles
+    guard !retired.isEmpty else { return }
     // A refused version does not take over, so its widgets have no provider.
-    let known = Set(links.values.filter { $0.connection != .resting }.map(\.bundle.id))
-    for id in retiring.keys.sorted() where !known.contains(id) { closeRetired(id, at: now) }
+    let known = Set(links.all.filter { $0.connection != .resting }.map(\.bundle.id))
+    for id in retired where !known.contains(id) { closeRetired(id, at: now) }
   }
 
-  private mutating func closeRetired(_ id: String, at now: HostTime) {
-    for session in retiring.removeValue(forKey: id) ?? [] { close(session, of: id, at: now) }
+  mutating func closeRetired(_ id: String, at now: HostTime) {
+    for session in ending.takeRetired(of: id) { close(session, of: id, at: now) }
   }
-
-  /// Whether a session of the bundle, which no other session takes over, is being closed.
-  func isClosing(_ id: String) -> Bool { closings.values.contains { $0.bundle == id } }
 
   /// Closes the sessions of all bundles until the host has its session again. Otherwise they could
   /// register kinds that the next host has removed.
   mutating func suspend(at now: HostTime) {
-    for generation in links.keys.sorted() {
+    for generation in links.generations {
       guard let link = links[generation] else { continue }
       switch link.connection {
       case .none, .resting: continue
       case .flushing(let calls): for id in calls { cancel(id) }
       case .open(let session):
         cancelWork(generation)
-        links[generation]?.forgetWork()
+        links.change(generation) { $0.forgetWork() }
         close(session, of: link.bundle.id, at: now)
       }
-      links[generation]?.suspend()
+      links.change(generation) { $0.suspend() }
     }
-    for id in retiring.keys.sorted() { closeRetired(id, at: now) }
+    for id in ending.retiredBundles { closeRetired(id, at: now) }
   }
 
   // MARK: The session
@@ -86,34 +80,34 @@ extension DaemonConversation {
   }
 
   private mutating func connect(_ generation: UInt64) {
-    guard var link = links[generation], link.canConnect, host.isServing,
-      withdrawals[link.bundle.id] == nil, !isClosing(link.bundle.id),
-      !isInheriting(link.bundle.id)
+    guard let link = links[generation], link.canConnect, host.isServing,
+      !withdrawals.contains(link.bundle.id), !ending.isClosing(link.bundle.id),
+      !withdrawals.isInheriting(link.bundle.id)
     else { return }
     // Make the bundle's widget (`bundle/ID`) first. If the folder is removed while no host runs,
     // the next host knows from that widget what to remove.
-    let needed = link.needed(standing: standing.version)
-    links[generation] = link
-    guard standing.declared >= needed else { return }
-    let retired = retiring[link.bundle.id] ?? []
-    let calls = retired.map { call(.flush($0), for: .flush(generation)) }
-    links[generation]?.flush(calls)
+    let version = standing.version
+    guard let needed = links.change(generation, { $0.needed(standing: version) }),
+      standing.declared >= needed
+    else { return }
+    let calls = ending.retired(of: link.bundle.id).map { call(.flush($0), for: .flush(generation)) }
+    links.change(generation) { $0.flush(calls) }
     if calls.isEmpty { openSession(generation) }
   }
 
   mutating func flushed(_ id: CallID, _ generation: UInt64) {
-    if links[generation]?.flushed(id) == true { openSession(generation) }
+    if links.change(generation, { $0.flushed(id) }) == true { openSession(generation) }
   }
 
   private mutating func openSession(_ generation: UInt64) {
     guard let bundle = links[generation]?.bundle else { return }
-    let session = open(
+    let session = exchange.open(
       SessionRequest(
         provider: HostState.provider(of: bundle.id), kinds: bundle.kinds.map(\.kind),
-        takesOver: retiring[bundle.id] != nil,
+        takesOver: !ending.retired(of: bundle.id).isEmpty,
         includesAudience: bundle.kinds.contains { $0.sources.contains(where: \.isWhileWatched) }),
       for: .bundle(generation))
-    links[generation]?.open(session)
+    links.change(generation) { $0.open(session) }
   }
 
   mutating func heard(
@@ -125,10 +119,10 @@ extension DaemonConversation {
       tell(.opened(epoch: epoch, tellsAudience: tellsAudience), generation)
       cancelWork(generation)
       let ready = call(.ready(session), for: .ready(generation))
-      links[generation]?.opened(waitingFor: ready)
+      links.change(generation) { $0.opened(waitingFor: ready) }
     case .lost: break
     case .refused(let words):
-      links[generation]?.refused()
+      links.change(generation) { $0.refused() }
       declared(generation, words)
     case .event(let event): tell(.event(event), generation)
     case .missed(let last):
@@ -136,7 +130,7 @@ extension DaemonConversation {
       call(.acknowledgeMissed(session, last))
     case .asked(let id, let isRefresh): tell(.asked(id, isRefresh: isRefresh), generation)
     case .snapshot(let question):
-      outputs.append(.preview(question, generation: generation, session))
+      put(.preview(question, generation: generation, session))
     // The watch reports the existing widgets, so this only ends data requests.
     case .removed(let ids): for id in ids { tell(.unasked(id), generation) }
     case .audience(let attached, let detached):
@@ -149,27 +143,30 @@ extension DaemonConversation {
   }
 
   private mutating func tell(_ input: BundleInput, _ generation: UInt64) {
-    outputs.append(.tell(input, generation: generation))
+    put(.tell(input, generation: generation))
   }
 
   private mutating func declared(_ generation: UInt64, _ refusal: String?) {
-    outputs.append(.declared(generation: generation, refusal: refusal))
+    put(.declared(generation: generation, refusal: refusal))
   }
 
   mutating func ended(
     _ session: SessionID, _ failure: Failure?, _ generation: UInt64, at now: HostTime
   ) {
-    guard var link = links[generation], link.session == session else { return }
+    guard let link = links[generation], link.session == session else { return }
     cancelWork(generation)
     close(session, of: link.bundle.id, at: now)
-    link.ended()
-    defer { links[generation] = link }
+    let attempts = link.attempts + 1
+    links.change(generation) { $0.ended() }
     // The daemon may not have noticed yet that a former host has ended.
-    guard let failure, !failure.isProvidedAlready || link.attempts >= limits.takenAttemptsMax
-    else { return link.connect(at: now.uptime + limits.daemonWait(link.attempts)) }
+    guard let failure, !failure.isProvidedAlready || attempts >= limits.takenAttemptsMax else {
+      let deadline = now.uptime + limits.daemonWait(attempts)
+      links.change(generation) { $0.connect(at: deadline) }
+      return
+    }
     // The daemon may refuse the bundle because of others' kinds or widgets, and others may remove
     // them.
-    link.restConnection()
+    links.change(generation) { $0.restConnection() }
     rest(.connection(generation), link.bundle, until: now.uptime + limits.refusalRetryInterval)
     declared(generation, failure.message)
   }
@@ -177,11 +174,11 @@ extension DaemonConversation {
   mutating func ready(
     _ result: Result<DaemonAnswer, Failure>, _ generation: UInt64, at now: HostTime
   ) {
-    links[generation]?.readyAnswered()
+    links.change(generation) { $0.readyAnswered() }
     // The session reports the reason of its end, or opens again.
     guard case .success(let answer) = result, let link = links[generation] else { return }
     if case .kinds(let results) = answer { reportMisfits(results, link.bundle) }
-    links[generation]?.registered()
+    links.change(generation) { $0.registered() }
     // The new version's kinds are registered, so the session of the former version can close.
     closeRetired(link.bundle.id, at: now)
   }
@@ -190,29 +187,27 @@ extension DaemonConversation {
 
   private mutating func proceedWork(_ generation: UInt64, at now: HostTime) {
     // The widgets of a bundle that is being removed are no conflict.
+    let wait = limits.turnWaitMax
     let waitsForTurn =
       waitsForEarlier(generation)
-      && links[generation]?.waitsForTurn(at: now.uptime, atMost: limits.turnWaitMax) == true
-    let waitsForKinds = links[generation].map { isInheriting($0.bundle.id) } ?? false
-    let declarationsWait = isWithdrawing || waitsForKinds || waitsForTurn
-    guard let step = links[generation]?.nextStep(declarationsWait: declarationsWait),
-      let link = links[generation]
-    else { return }
+      && links.change(generation) { $0.waitsForTurn(at: now.uptime, atMost: wait) } == true
+    let waitsForKinds = links[generation].map { withdrawals.isInheriting($0.bundle.id) } ?? false
+    let declarationsWait = withdrawals.isRemoving || waitsForKinds || waitsForTurn
+    let step = links.change(generation) { $0.nextStep(declarationsWait: declarationsWait) }
+    guard let step = step ?? nil, let link = links[generation] else { return }
     switch step {
     case .declareKinds(let session):
       let id = call(.declareKinds(session), for: .work(generation))
-      links[generation]?.begin(.kinds(id))
+      links.change(generation) { $0.begin(.kinds(id)) }
     case .declareWidgets:
-      let inherited = inherited(by: link.bundle.id)
-      links[generation]?.declare(inheriting: inherited)
+      let inherited = withdrawals.inherited(by: link.bundle.id)
+      links.change(generation) { $0.declare(inheriting: inherited) }
       guard let kinds = askedKinds(link.bundle) else { return own([], generation) }
       let id = call(.widgets(kinds), for: .work(generation))
-      links[generation]?.begin(.listing(id))
+      links.change(generation) { $0.begin(.listing(id)) }
     case .watch:
-      let id = WatchID(number: nextNumber())
-      watches[id] = generation
-      links[generation]?.watch(id)
-      outputs.append(.effect(.watch(id, link.kinds)))
+      let id = exchange.watch(link.kinds, for: generation)
+      links.change(generation) { $0.watch(id) }
     }
   }
 
@@ -223,10 +218,10 @@ extension DaemonConversation {
   /// not delay others.
   private func waitsForEarlier(_ generation: UInt64) -> Bool {
     guard let link = links[generation], !link.hasDeclared else { return false }
-    return links.values.contains { other in
+    return links.all.contains { other in
       other.bundle.id < link.bundle.id && other.isAboutToDeclare
         && (other.session != nil || standing.retryAt == nil)
-        && withdrawals[other.bundle.id] == nil && !isClosing(other.bundle.id)
+        && !withdrawals.contains(other.bundle.id) && !ending.isClosing(other.bundle.id)
     }
   }
 
@@ -236,22 +231,22 @@ extension DaemonConversation {
     let id = call(
       .own(claims.specs(beside: known), set: HostState.provider(of: bundle.id)),
       for: .work(generation))
-    links[generation]?.own(
-      id, taking: claims.taken(from: known, before: declaredFields[bundle.id] ?? [:]))
+    let taken = claims.taken(from: known, before: declarations.fields(of: bundle.id))
+    links.change(generation) { $0.own(id, taking: taken) }
   }
 
   mutating func workAnswered(
     _ result: Result<DaemonAnswer, Failure>, _ generation: UInt64, at now: HostTime
   ) {
     guard let link = links[generation] else { return }
-    let work = links[generation]?.endWork() ?? .none
+    let work = links.change(generation) { $0.endWork() } ?? .none
     switch result {
     case .success(.standing(let standing)):
       guard case .inspecting(_, let refusal) = work else { return }
       clear(standing, refusal, generation, at: now)
     case .success(let answer) where work.isClearing:
       reportLosses(answer, of: link.bundle.id)
-      links[generation]?.cleared()
+      links.change(generation) { $0.cleared() }
     case .success(.widgets(let known)):
       if let conflict = claims(of: link).conflict(with: known) {
         refused(Failure("ALREADY_EXISTS", conflict), isKinds: false, generation, at: now)
@@ -265,13 +260,13 @@ extension DaemonConversation {
       let call = call(
         .standing(kinds: [], widgets: link.bundle.widgets.compactMap(\.id)),
         for: .work(generation))
-      links[generation]?.begin(.inspecting(call, refusal: failure))
+      links.change(generation) { $0.begin(.inspecting(call, refusal: failure)) }
     case .failure(let failure):
       guard failure.isTransient || failure.code == "CANCELLED" else {
         return refused(failure, isKinds: work.isKinds, generation, at: now)
       }
-      links[generation]?.retryWork(
-        isKinds: work.isKinds, at: now.uptime + limits.daemonWait(link.workAttempts + 1))
+      let deadline = now.uptime + limits.daemonWait(link.workAttempts + 1)
+      links.change(generation) { $0.retryWork(isKinds: work.isKinds, at: deadline) }
     }
   }
 
@@ -280,30 +275,26 @@ extension DaemonConversation {
     guard let bundle = links[generation]?.bundle else { return }
     guard case .results(let results) = answer else {
       if case .kinds(let results) = answer { reportMisfits(results, bundle) }
-      links[generation]?.kindsDeclared()
+      links.change(generation) { $0.kindsDeclared() }
       return
     }
     reportLosses(answer, of: bundle.id)
     let kept = BundleClaims.kept(results)
-    // A bundle is declared again after each edit and reconnect: report each field once.
-    for field in kept where toldKept[bundle.id]?.contains(field) != true {
-      outputs.append(.kept(field, bundle: bundle.id))
+    for field in declarations.declared(bundle, keeping: kept) {
+      put(.kept(field, bundle: bundle.id))
     }
-    toldKept[bundle.id] = Set(kept)
-    for field in links[generation]?.owned() ?? []
+    for field in links.change(generation, { $0.owned() }) ?? []
     where !kept.contains(where: { $0.widget == field.widget && $0.field.path == field.path }) {
       report(field.message(by: bundle.id))
     }
     takenOver(generation)
-    declaredFields[bundle.id] = BundleClaims(of: bundle).fields
-    declaredKinds[bundle.id, default: []].formUnion(bundle.widgets.map(\.kind))
     declared(generation, nil)
   }
 
   /// Reports the values of others that are gone with removed widgets.
   mutating func reportLosses(_ answer: DaemonAnswer, of bundle: String) {
     guard case .results(let results) = answer else { return }
-    for field in BundleClaims.lost(results) { outputs.append(.kept(field, bundle: bundle)) }
+    for field in BundleClaims.lost(results) { put(.kept(field, bundle: bundle)) }
   }
 
   /// Reports values of widgets that do not fit the bundle's kinds any more. The daemon names them
@@ -339,14 +330,14 @@ extension DaemonConversation {
       spec.id.map { former[$0] == nil } ?? true
     }
     let id = call(.own(specs, set: set), for: .work(generation))
-    links[generation]?.begin(.clearing(id))
+    links.change(generation) { $0.begin(.clearing(id)) }
   }
 
   private mutating func refused(
     _ failure: Failure, isKinds: Bool, _ generation: UInt64, at now: HostTime
   ) {
     guard let bundle = links[generation]?.bundle else { return }
-    links[generation]?.restWork(isKinds: isKinds)
+    links.change(generation) { $0.restWork(isKinds: isKinds) }
     rest(.work(generation), bundle, until: now.uptime + limits.refusalRetryInterval)
     declared(generation, failure.message)
   }
@@ -378,9 +369,9 @@ extension DaemonConversation {
 
   mutating func watchEnded(_ failure: Failure, _ generation: UInt64, at now: HostTime) {
     guard let link = links[generation] else { return }
-    let isNews =
-      links[generation]?.watchEnded(failure, retryAt: now.uptime + limits.watchWait) ?? false
-    if isNews { report("bundle \(link.bundle.id): \(failure.message)") }
+    let deadline = now.uptime + limits.watchWait
+    let isNews = links.change(generation) { $0.watchEnded(failure, retryAt: deadline) }
+    if isNews == true { report("bundle \(link.bundle.id): \(failure.message)") }
   }
 
   /// Declares removed widgets and kinds of a bundle again, after a wait.
@@ -388,13 +379,14 @@ extension DaemonConversation {
     _ ids: Set<WidgetID> = [], kinds: Set<KindName> = [], _ generation: UInt64, at now: HostTime
   ) {
     guard !ids.isEmpty || !kinds.isEmpty else { return }
-    links[generation]?.lost(ids, kinds: kinds, at: now.uptime, limits)
+    let limits = limits
+    links.change(generation) { $0.lost(ids, kinds: kinds, at: now.uptime, limits) }
   }
 
   /// Passes the time to a bundle's conversation.
   mutating func tick(_ generation: UInt64, at now: HostTime) {
-    guard let missing = links[generation]?.tick(at: now.uptime), let link = links[generation]
-    else { return }
+    let missing = links.change(generation) { $0.tick(at: now.uptime) }
+    guard let missing = missing ?? nil, let link = links[generation] else { return }
     report(
       "bundle \(link.bundle.id): restoring removed kinds and widgets: "
         + (missing.kinds.map { "kind \($0)" } + missing.ids.map(\.rawValue))
@@ -405,7 +397,7 @@ extension DaemonConversation {
 
   /// Makes a call of a bundle, after its earlier calls.
   mutating func add(_ call: Effect, _ generation: UInt64) {
-    links[generation]?.add(call)
+    links.change(generation) { $0.add(call) }
   }
 
   /// Answers a question about a kind of a bundle. If its session is over, drops the answer, because
@@ -415,17 +407,19 @@ extension DaemonConversation {
     _ session: SessionID
   ) {
     guard links[generation]?.session == session else { return }
-    outputs.append(.effect(.answerSnapshot(session, question.number, result)))
+    put(.effect(.answerSnapshot(session, question.number, result)))
   }
 
   mutating func acknowledge(_ event: Event, _ generation: UInt64) {
     guard let session = links[generation]?.session else { return }
-    outputs.append(.effect(.acknowledge(session, event)))
+    put(.effect(.acknowledge(session, event)))
   }
 
   private mutating func makeCalls(_ generation: UInt64) {
     guard !host.isOusted else { return }
-    while let next = links[generation]?.nextCall(), let link = links[generation] {
+    while let next = links.change(generation, { $0.nextCall() }) ?? nil,
+      let link = links[generation]
+    {
       let call: DaemonCall
       switch next {
       case .patch(_, let id, let patch):
@@ -443,14 +437,14 @@ extension DaemonConversation {
         continue
       }
       let id = self.call(call, for: .bundle(generation))
-      links[generation]?.call(next, as: id)
+      links.change(generation) { $0.call(next, as: id) }
     }
   }
 
   mutating func bundleAnswered(
     _ result: Result<DaemonAnswer, Failure>, _ generation: UInt64
   ) {
-    guard let effect = links[generation]?.callAnswered() else { return }
+    guard let effect = links.change(generation, { $0.callAnswered() }) ?? nil else { return }
     let request: RequestID
     switch effect {
     case .patch(let id, _, _), .presence(let id, _, _), .send(let id, _, _, _, _),

@@ -1,0 +1,153 @@
+import WidgetBundle
+import WidgetModel
+
+// The waits after refusals (`Rests`), and the remains of removed bundles (`Withdrawals`, `Marks`).
+extension DaemonConversation {
+  // MARK: Waits after refusals
+
+  mutating func rest(_ holder: Rests.Holder, _ bundle: Bundle, until end: Duration?) {
+    cancelRest(holder)
+    rests.begin(holder, bundle, until: end)
+    look(holder)
+  }
+
+  private mutating func look(_ holder: Rests.Holder) {
+    guard let question = rests.question(of: holder) else { return }
+    rests.asked(holder, with: call(question, for: .look(holder)))
+  }
+
+  mutating func looked(
+    _ result: Result<DaemonAnswer, Failure>, _ holder: Rests.Holder, at now: HostTime
+  ) {
+    var circumstances: Circumstances?
+    if case .success(.standing(let known)) = result { circumstances = known }
+    let hasChanged = rests.answered(
+      holder, circumstances, lookAgainAt: now.uptime + limits.refusalLookInterval)
+    if let circumstances, rests.contains(holder) { tellOwners(circumstances, holder) }
+    if hasChanged { endRest(holder) }
+  }
+
+  /// Tells which other bundles have what a refused bundle declares.
+  private mutating func tellOwners(_ circumstances: Circumstances, _ holder: Rests.Holder) {
+    let refused: String?
+    switch holder {
+    case .connection(let generation), .work(let generation):
+      refused = links[generation]?.bundle.id
+    case .version: return
+    }
+    guard let refused else { return }
+    let prefix = HostState.provider(of: "")
+    let owners = circumstances.kinds.map(\.provider) + circumstances.widgets.map(\.applySet)
+    let others = Set(
+      owners.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+    )
+    .subtracting([refused])
+    if !others.isEmpty { put(.blocked(id: refused, by: others)) }
+  }
+
+  @discardableResult
+  mutating func cancelRest(_ holder: Rests.Holder) -> Bool {
+    let (wasWaiting, call) = rests.end(holder)
+    cancel(call)
+    return wasWaiting
+  }
+
+  /// Ends a wait: retries.
+  private mutating func endRest(_ holder: Rests.Holder) {
+    guard cancelRest(holder) else { return }
+    switch holder {
+    case .connection(let generation): links.change(generation) { $0.endConnectionRest() }
+    case .work(let generation): links.change(generation) { $0.endWorkRest() }
+    case .version(let id): put(.retry(id: id))
+    }
+  }
+
+  /// Retries bundles that the daemon has refused: one, or all if `id` is nil.
+  mutating func retry(_ id: String?) {
+    for holder in rests.holders {
+      let bundle =
+        switch holder {
+        case .connection(let generation), .work(let generation): links[generation]?.bundle.id
+        case .version(let bundle): bundle
+        }
+      if id == nil || bundle == id { endRest(holder) }
+    }
+  }
+
+  /// The daemon has refused a version, and the former version runs. nil: do not retry any more.
+  mutating func refusedVersion(_ id: String, _ bundle: Bundle?) {
+    cancelRest(.version(id))
+    if let bundle { rest(.version(id), bundle, until: nil) }
+  }
+
+  mutating func tickRests(at now: HostTime) {
+    for (holder, isOver) in rests.due(at: now.uptime) {
+      if isOver { endRest(holder) } else { look(holder) }
+    }
+  }
+
+  // MARK: Removed bundles
+
+  /// Removes the widgets and kinds of a bundle.
+  ///
+  /// - Parameter heir: the bundle that takes over what it declares, too. It also takes over from
+  ///   the bundles whose heir was this one.
+  mutating func withdraw(_ id: String, heir: String? = nil) {
+    let left = withdrawals.inherited(by: id).union([id])
+    guard let taken = withdrawals.begin(id, heir: heir) else { return }
+    if let heir {
+      for former in taken { links.inherit(former, by: heir) }
+    } else {
+      holds.forget(Set(left.map(HostState.provider(of:))))
+    }
+    cancel(marks.end(id))
+    declarations.forget(id)
+  }
+
+  mutating func proceedWithdrawals() {
+    // Another host may run the bundle, unless this host has the session.
+    guard host.isHolding else { return }
+    // The removal waits, because a session that is not closed yet could register the kinds again.
+    for id in withdrawals.idle where !ending.has(id) && !waitsForHeir(id) {
+      guard let next = withdrawals.nextCall(of: id) else { continue }
+      withdrawals.called(id, with: call(next, for: .withdrawal(id)))
+    }
+  }
+
+  /// Whether the heir of a bundle must declare its widgets before the rest is removed.
+  private func waitsForHeir(_ id: String) -> Bool {
+    guard let heir = withdrawals.heir(of: id), links.contains(heir) else { return false }
+    return withdrawals.waitsForHeir(id, isHolding: holds.has(HostState.provider(of: id)))
+  }
+
+  mutating func withdrawalAnswered(
+    _ result: Result<DaemonAnswer, Failure>, _ id: String, at now: HostTime
+  ) {
+    guard withdrawals.contains(id) else { return }
+    if case .success(let answer) = result {
+      reportLosses(answer, of: withdrawals.heir(of: id) ?? id)
+    }
+    switch withdrawals.answered(result, id, at: now.uptime, limits) {
+    case .nothing: break
+    case .refused(let message): report(message)
+    // The widget of the former bundle goes, too.
+    case .removed(let showsBundle): if showsBundle { standing.declareAgain() }
+    }
+  }
+
+  // MARK: Marks
+
+  /// Shows a problem on the widgets that an earlier host declared for a bundle.
+  mutating func mark(_ id: String, _ problem: String) { cancel(marks.begin(id, problem)) }
+
+  mutating func proceedMarks() {
+    guard host.isHolding else { return }
+    for (id, next) in marks.nextCalls() { marks.called(id, with: call(next, for: .mark(id))) }
+  }
+
+  mutating func markAnswered(
+    _ result: Result<DaemonAnswer, Failure>, _ id: String, at now: HostTime
+  ) {
+    if let text = marks.answered(result, id, at: now.uptime, limits) { report(text) }
+  }
+}

@@ -1,0 +1,117 @@
+import WidgetBundle
+import WidgetModel
+
+/// Widgets that a bundle's file no longer has, or that a bundle with a former id had. The edit may
+/// be a slip, so widgets on which users have set values stay for a while, stale.
+struct Holds: Sendable {
+  private struct Hold: Hashable, Sendable {
+    enum Phase: Hashable, Sendable {
+      case waiting(until: Duration)
+      /// The widget is removed with the next declaration.
+      case over
+      /// A version that has the widget is loaded, but has not declared its widgets yet. If the next
+      /// version lacks the widget, too, its time begins again.
+      case undone
+    }
+
+    let set: String
+    let kind: KindName
+    var phase: Phase
+
+    /// The time at which the widget is removed; nil if nothing waits for it.
+    var end: Duration? { if case .waiting(let end) = phase { end } else { nil } }
+  }
+
+  /// The fate of a widget that the file lacks.
+  enum Fate: Hashable, Sendable {
+    /// Its time has begun.
+    case begins
+    /// Its time has begun before.
+    case waits
+    /// Its time is over.
+    case goes
+  }
+
+  private var holds: [WidgetID: Hold] = [:]
+
+  // MARK: Reading
+
+  /// Whether widgets of a set stay for a while.
+  func has(_ set: String) -> Bool { holds.values.contains { $0.set == set } }
+
+  /// The widgets of a bundle that stay for a while.
+  func widgets(of claims: BundleClaims) -> Set<WidgetID> {
+    Set(holds.filter { claims.has($0.value.set) }.keys)
+  }
+
+  /// The kinds of these widgets.
+  func kinds(of claims: BundleClaims) -> Set<KindName> {
+    Set(holds.values.filter { claims.has($0.set) }.map(\.kind))
+  }
+
+  // MARK: The life of a hold
+
+  /// The file lacks a widget.
+  mutating func leave(_ widget: Widget, until end: Duration) -> Fate {
+    switch holds[widget.id]?.phase {
+    case .waiting: return .waits
+    case .over: return .goes
+    case .undone, nil:
+      holds[widget.id] = Hold(
+        set: widget.applySet, kind: widget.kind, phase: .waiting(until: end))
+      return .begins
+    }
+  }
+
+  /// A version is loaded that has some of the widgets again.
+  mutating func suspend(_ claims: BundleClaims) {
+    for spec in claims.bundle.widgets {
+      guard let id = spec.id, let hold = holds[id], hold.kind == spec.kind, claims.has(hold.set)
+      else { continue }
+      holds[id]?.phase = .undone
+    }
+  }
+
+  /// The file has the widget, or the widget goes.
+  ///
+  /// - Returns: whether it stayed for a while.
+  @discardableResult
+  mutating func end(_ id: WidgetID) -> Bool { holds.removeValue(forKey: id) != nil }
+
+  /// Forgets the other widgets of a bundle, because they are gone, or because it has them.
+  mutating func keep(only ids: Set<WidgetID>, of claims: BundleClaims) {
+    holds = holds.filter { id, hold in !claims.has(hold.set) || ids.contains(id) }
+  }
+
+  /// The bundle has declared its widgets, so the widgets whose time is over are gone.
+  mutating func declared(_ claims: BundleClaims) {
+    holds = holds.filter { !claims.has($0.value.set) || $0.value.phase != .over }
+  }
+
+  /// Removes the widgets of these sets.
+  mutating func forget(_ sets: Set<String>) {
+    holds = holds.filter { !sets.contains($0.value.set) }
+  }
+
+  /// Forgets the widgets of other sets, because nobody is left to remove them.
+  mutating func forgetAll(but sets: Set<String>) {
+    holds = holds.filter { sets.contains($0.value.set) }
+  }
+
+  // MARK: Time
+
+  var nextDeadline: Duration? { holds.values.compactMap(\.end).min() }
+
+  /// Ends the time of widgets.
+  ///
+  /// - Returns: the sets of these widgets. Their bundles must declare their widgets again.
+  mutating func tick(at uptime: Duration) -> Set<String> {
+    var sets: Set<String> = []
+    for (id, hold) in holds {
+      guard let end = hold.end, end <= uptime else { continue }
+      holds[id]?.phase = .over
+      sets.insert(hold.set)
+    }
+    return sets
+  }
+}

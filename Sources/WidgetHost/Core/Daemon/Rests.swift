@@ -1,0 +1,88 @@
+import WidgetBundle
+import WidgetModel
+
+/// The waits after refusals. A wait lasts until the owners of a bundle's kinds and widgets change,
+/// somebody asks for a retry, or the time for a retry has come.
+struct Rests: Sendable {
+  /// The work that continues after the wait.
+  enum Holder: Hashable, Comparable, Sendable {
+    case connection(UInt64)
+    case work(UInt64)
+    /// A refused version of this bundle, while the former version runs.
+    case version(String)
+  }
+
+  private struct Rest: Sendable {
+    let kinds: [KindName]
+    let ids: [WidgetID]
+    /// The time of the retry in any case; nil for never.
+    let end: Duration?
+    var known: Circumstances?
+    /// The question about the owners that has no answer.
+    var look: CallID?
+    var lookAt: Duration?
+  }
+
+  private var rests: [Holder: Rest] = [:]
+
+  /// In order.
+  var holders: [Holder] { rests.keys.sorted() }
+
+  /// Begins a wait. The question about the owners must follow.
+  mutating func begin(_ holder: Holder, _ bundle: Bundle, until end: Duration?) {
+    let kinds = Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind))
+    rests[holder] = Rest(
+      kinds: kinds.sorted { $0.rawValue < $1.rawValue }, ids: bundle.widgets.compactMap(\.id),
+      end: end)
+  }
+
+  /// Ends a wait.
+  ///
+  /// - Returns: whether there was one, and the call to cancel.
+  mutating func end(_ holder: Holder) -> (wasWaiting: Bool, call: CallID?) {
+    let rest = rests.removeValue(forKey: holder)
+    return (rest != nil, rest?.look)
+  }
+
+  /// The question about the owners of a bundle's kinds and widgets.
+  func question(of holder: Holder) -> DaemonCall? {
+    rests[holder].map { .standing(kinds: $0.kinds, widgets: $0.ids) }
+  }
+
+  mutating func asked(_ holder: Holder, with call: CallID) {
+    rests[holder]?.look = call
+    rests[holder]?.lookAt = nil
+  }
+
+  /// The question is answered, or has failed. No answer from the daemon is not a change.
+  ///
+  /// - Returns: whether the owners have changed.
+  mutating func answered(
+    _ holder: Holder, _ circumstances: Circumstances?, lookAgainAt deadline: Duration
+  ) -> Bool {
+    rests[holder]?.look = nil
+    rests[holder]?.lookAt = deadline
+    guard let circumstances else { return false }
+    let known = rests[holder]?.known ?? circumstances
+    rests[holder]?.known = circumstances
+    return known != circumstances
+  }
+
+  func contains(_ holder: Holder) -> Bool { rests[holder] != nil }
+
+  // MARK: Time
+
+  var nextDeadline: Duration? {
+    rests.values.flatMap { [$0.lookAt, $0.end].compactMap(\.self) }.min()
+  }
+
+  /// The waits with something to do now, in order: those that are over, and those whose question is
+  /// due.
+  func due(at uptime: Duration) -> [(holder: Holder, isOver: Bool)] {
+    func isDue(_ deadline: Duration?) -> Bool { deadline.map { $0 <= uptime } ?? false }
+    return holders.compactMap { holder in
+      guard let rest = rests[holder], isDue(rest.end) || isDue(rest.lookAt) else { return nil }
+      return (holder, isDue(rest.end))
+    }
+  }
+}

@@ -1,0 +1,222 @@
+import WidgetModel
+
+/// The declarations of the widgets that show the host and its bundles.
+struct StandingWork: Sendable {
+  private enum Phase: Hashable, Sendable {
+    case idle
+    /// Reads which bundles an earlier host ran, before its widgets are removed.
+    case listing
+    /// Looks into the folders of bundles that are not in a folder of this host.
+    case looking
+    /// The version that is being declared.
+    case declaring(UInt64)
+  }
+
+  enum Step: Hashable, Sendable { case list, declare, admit }
+
+  /// The effect of an answer.
+  enum Answered: Sendable {
+    case nothing
+    /// Look into the folders of these bundles, which are not folders of this host.
+    case look([HostState.Remembered])
+    /// The bundles that an earlier host ran, and lines for the log.
+    case remembered([HostState.Remembered], reports: [String])
+    /// The daemon refuses the widgets. The bundles do not need them, so they run without them. The
+    /// line is for the log; nil if it is not news.
+    case refused(report: String?)
+  }
+
+  private var phase = Phase.idle
+  private var call: CallID?
+  /// The widgets of the host and its bundles.
+  private var specs: [WidgetSpec] = []
+  /// The folders of this host.
+  private var folders: Set<String> = []
+  /// The state of bundles in folders of other hosts.
+  private var elsewhere: [WidgetSpec] = []
+  /// The last declaration.
+  private var sent: [WidgetSpec] = []
+  /// Counts the changes of `specs`, and every other reason to declare them.
+  private(set) var version: UInt64 = 0
+  /// The version that the daemon has taken, or refused.
+  private(set) var declared: UInt64 = 0
+  /// The version of the declaration with which the bundles may run.
+  private var admission: UInt64?
+  private var isDaemonKnown = false
+  /// The widgets of bundles that the daemon has.
+  private var known: [Widget] = []
+  private var attempts = 0
+  private(set) var retryAt: Duration?
+  private var refusal: String?
+
+  // MARK: The widgets
+
+  /// The widgets of bundles in folders of other hosts, except bundles that this host runs by now.
+  func others(than specs: [WidgetSpec]) -> [WidgetSpec] {
+    let ids = Set(specs.map(\.id))
+    return elsewhere.filter { !ids.contains($0.id) }
+  }
+
+  /// The widgets of bundles that are still being removed, so that the next host removes them.
+  ///
+  /// - Parameter heirs: by the id of such a widget, the bundle that takes over, if there is one.
+  func kept(_ heirs: [WidgetID: String?], beside specs: [WidgetSpec]) -> [WidgetSpec] {
+    let known = Set(specs.map(\.id))
+    return sent.compactMap { spec -> WidgetSpec? in
+      guard let id = spec.id, let heir = heirs[id], !known.contains(id) else { return nil }
+      var spec = spec
+      spec.data["state"] = .string(HostState.Standing.State.stopped.rawValue)
+      if let heir {
+        spec.data["heir"] = .string(heir)
+        spec.data["problem"] = .string("the bundle \(heir) takes over its kinds and widgets")
+      }
+      return spec
+    }
+  }
+
+  var all: [WidgetSpec] { specs + others(than: specs) }
+
+  mutating func set(_ specs: [WidgetSpec]) {
+    self.specs = specs
+    version += 1
+    // The daemon may take the changed declaration, so retry at once.
+    if refusal != nil { retryAt = nil }
+  }
+
+  mutating func set(folders: Set<String>) { self.folders = folders }
+
+  /// Something else has changed, so that the widgets must be declared again.
+  mutating func declareAgain() { version += 1 }
+
+  // MARK: The host's session
+
+  /// The host holds the daemon. Another host may have served it meanwhile.
+  mutating func begin() {
+    isDaemonKnown = false
+    version += 1
+    admission = version
+    retryAt = nil
+  }
+
+  /// Another host may change the data that this host was about to read or to declare.
+  ///
+  /// - Returns: the call to cancel.
+  mutating func suspend() -> CallID? {
+    admission = nil
+    phase = .idle
+    defer { call = nil }
+    return call
+  }
+
+  // MARK: Steps
+
+  /// The next step; nil if there is none now.
+  var step: Step? {
+    guard phase == .idle, retryAt == nil else { return nil }
+    guard version > declared || refusal != nil else { return .admit }
+    return isDaemonKnown ? .declare : .list
+  }
+
+  mutating func list(with call: CallID) { (phase, self.call) = (.listing, call) }
+
+  mutating func look(with call: CallID) { (phase, self.call) = (.looking, call) }
+
+  mutating func declare(_ specs: [WidgetSpec], with call: CallID) {
+    (phase, self.call) = (.declaring(version), call)
+    sent = specs
+  }
+
+  /// - Returns: whether the bundles may run from now on.
+  mutating func takeAdmission() -> Bool {
+    guard let admission, declared >= admission else { return false }
+    self.admission = nil
+    return true
+  }
+
+  mutating func answered(
+    _ result: Result<DaemonAnswer, Failure>, at uptime: Duration, _ limits: HostLimits
+  ) -> Answered {
+    let phase = phase
+    (self.phase, call) = (.idle, nil)
+    switch result {
+    case .success(let answer):
+      attempts = 0
+      switch (phase, answer) {
+      case (.listing, .widgets(let widgets)): return listed(widgets)
+      case (.looking, .absences(let absences)): return looked(finding: absences)
+      case (.declaring(let version), _):
+        declared = version
+        refusal = nil
+      default: break
+      }
+      return .nothing
+    case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
+      attempts += 1
+      retryAt = uptime + limits.daemonWait(attempts)
+      return .nothing
+    case .failure(let failure):
+      let isNews = failure.message != refusal
+      refusal = failure.message
+      declared = version
+      retryAt = uptime + limits.refusalRetryInterval
+      return .refused(report: isNews ? failure.message : nil)
+    }
+  }
+
+  private mutating func listed(_ widgets: [Widget]) -> Answered {
+    known = widgets.filter { $0.applySet == HostState.provider }
+    let bundles = known.compactMap(\.bundle).filter { !folders.contains($0.path) }
+    return bundles.isEmpty ? looked(finding: [:]) : .look(bundles)
+  }
+
+  private mutating func looked(finding absences: [String: HostState.Absence]) -> Answered {
+    let told = Set(elsewhere.map(\.id))
+    isDaemonKnown = true
+    elsewhere = []
+    var bundles: [HostState.Remembered] = []
+    var reports: [String] = []
+    for widget in known {
+      // A bundle that never ran has no kinds and widgets. If its folder still has a mistake, this
+      // host shows it by itself.
+      guard var bundle = widget.bundle, bundle.loaded != nil else { continue }
+      if !sent.contains(where: { $0.id == widget.id }) {
+        sent.append(WidgetSpec(id: widget.id, kind: widget.kind, family: .small, data: widget.data))
+      }
+      let isOwn = folders.contains(bundle.path)
+      bundle.absence = isOwn ? nil : absences[bundle.path]
+      guard !isOwn, bundle.absence == nil else {
+        bundles.append(bundle)
+        continue
+      }
+      // A bundle whose folder still exists belongs to another host, or to this host with other
+      // settings.
+      let words = "\(bundle.path) is not in a folder of this host"
+      if !told.contains(widget.id) {
+        reports.append("bundle \(bundle.id) in \(words); its widgets stay and are stale")
+      }
+      var data = widget.data
+      data["state"] = .string(HostState.Standing.State.stopped.rawValue)
+      data["problem"] = .string(words)
+      elsewhere.append(WidgetSpec(id: widget.id, kind: widget.kind, family: .small, data: data))
+    }
+    known = []
+    return .remembered(bundles, reports: reports)
+  }
+
+  // MARK: Time
+
+  mutating func tick(at uptime: Duration) {
+    if let deadline = retryAt, deadline <= uptime { retryAt = nil }
+  }
+}
+
+extension Widget {
+  /// The bundle that a widget of kind `bundle` shows.
+  fileprivate var bundle: HostState.Remembered? {
+    guard case .string(let id)? = data["id"], case .string(let path)? = data["path"] else {
+      return nil
+    }
+    let loaded: Timestamp? = if case .timestamp(let time)? = data["loaded"] { time } else { nil }
+    return HostState.Remembered(id: id, path: path, loaded: loaded)
+  }
+}

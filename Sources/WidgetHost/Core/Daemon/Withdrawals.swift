@@ -1,0 +1,179 @@
+import WidgetModel
+
+/// The removals of bundles' widgets and kinds, by bundle.
+///
+/// A removed bundle loses its widgets, then its kinds. If the id in the file has changed, another
+/// bundle is the heir: the kinds go first, so that the heir can register them. The rest of the widgets
+/// goes after the heir has declared its widgets.
+struct Withdrawals: Sendable {
+  private enum Phase: Hashable, Sendable { case widgets, kinds }
+
+  private struct Withdrawal: Hashable, Sendable {
+    var phase = Phase.widgets
+    var call: CallID?
+    var attempts = 0
+    var retryAt: Duration?
+    var refusal: String?
+    /// Whether the bundle is loaded again, so that the withdrawal ends after the call in flight.
+    var isUnwanted = false
+    /// Whether the call in flight belongs to an earlier withdrawal, so that its success says
+    /// nothing about this one.
+    var isCallOfEarlier = false
+    var heir: String?
+    /// Whether the heir has declared its widgets since, so that it has taken over those it has.
+    var isTaken = false
+  }
+
+  /// The effect of an answer.
+  enum Answered: Hashable, Sendable {
+    case nothing
+    /// The daemon refuses the removal, for a new reason.
+    case refused(String)
+    /// The bundle is removed.
+    ///
+    /// - Parameter showsBundle: whether a declaration may have kept the widget `bundle/ID`.
+    case removed(showsBundle: Bool)
+  }
+
+  private var withdrawals: [String: Withdrawal] = [:]
+
+  func contains(_ id: String) -> Bool { withdrawals[id] != nil }
+
+  /// Whether a removal is under way. Its widgets must not count as widgets of others. Refused
+  /// removals can last, so they do not count.
+  var isRemoving: Bool {
+    withdrawals.values.contains { $0.refusal == nil && $0.heir == nil }
+  }
+
+  // MARK: Heirs
+
+  func heir(of id: String) -> String? { withdrawals[id]?.heir }
+
+  /// Whether the kinds of a former bundle must go before the bundle can register them.
+  func isInheriting(_ id: String) -> Bool {
+    withdrawals.values.contains { $0.heir == id && $0.phase == .kinds }
+  }
+
+  /// The bundles whose kinds and widgets this bundle takes over.
+  func inherited(by id: String) -> Set<String> {
+    Set(withdrawals.filter { $0.value.heir == id && !$0.value.isUnwanted }.keys)
+  }
+
+  /// The widgets of bundles that are still being removed, each with the bundle that takes over.
+  var heirs: [WidgetID: String?] {
+    var heirs: [WidgetID: String?] = [:]
+    for (id, withdrawal) in withdrawals {
+      if let widget = WidgetID(HostState.provider(of: id)) {
+        heirs.updateValue(withdrawal.heir, forKey: widget)
+      }
+    }
+    return heirs
+  }
+
+  /// The heir has declared its widgets, so it has taken over from these bundles.
+  mutating func taken(_ ids: Set<String>, by heir: String) {
+    for id in ids where withdrawals[id]?.heir == heir { withdrawals[id]?.isTaken = true }
+  }
+
+  /// Whether the rest of the bundle's widgets waits until the heir has declared its widgets.
+  func waitsForHeir(_ id: String, isHolding: Bool) -> Bool {
+    guard let withdrawal = withdrawals[id], withdrawal.heir != nil, withdrawal.phase == .widgets
+    else { return false }
+    return !withdrawal.isTaken || isHolding
+  }
+
+  // MARK: Beginning and ending
+
+  /// Begins a removal.
+  ///
+  /// - Parameter heir: the bundle that takes over what it declares, too. It also takes over from
+  ///   the bundles whose heir was this one.
+  /// - Returns: the bundles from which the heir takes over from now on; nil if this removal is under
+  ///   way already.
+  mutating func begin(_ id: String, heir: String?) -> Set<String>? {
+    if let heir, let known = withdrawals[id], known.heir == heir, !known.isUnwanted { return nil }
+    let formers = heir == nil ? [] : inherited(by: id).filter { $0 != heir }
+    for former in formers {
+      withdrawals[former]?.heir = heir
+      withdrawals[former]?.isTaken = false
+    }
+    // A call in flight of an earlier withdrawal must be answered first.
+    let call = withdrawals[id]?.call
+    withdrawals[id] = Withdrawal(
+      phase: heir == nil ? .widgets : .kinds, call: call, isCallOfEarlier: call != nil, heir: heir)
+    return heir == nil ? [] : formers.union([id])
+  }
+
+  /// The bundle is loaded again.
+  mutating func revoke(_ id: String) {
+    if withdrawals[id]?.call == nil {
+      withdrawals[id] = nil
+    } else {
+      // The daemon may carry the call out late, so the bundle waits for the answer.
+      withdrawals[id]?.isUnwanted = true
+    }
+  }
+
+  // MARK: Calls
+
+  /// The bundles whose next call can be made, in order.
+  var idle: [String] {
+    withdrawals.filter { $0.value.call == nil && $0.value.retryAt == nil }.keys.sorted()
+  }
+
+  /// The next call of a removal.
+  func nextCall(of id: String) -> DaemonCall? {
+    let set = HostState.provider(of: id)
+    return switch withdrawals[id]?.phase {
+    case .widgets: .declare([], set: set)
+    case .kinds: .removeKinds(of: set)
+    case nil: nil
+    }
+  }
+
+  mutating func called(_ id: String, with call: CallID) { withdrawals[id]?.call = call }
+
+  mutating func answered(
+    _ result: Result<DaemonAnswer, Failure>, _ id: String, at uptime: Duration,
+    _ limits: HostLimits
+  ) -> Answered {
+    guard var withdrawal = withdrawals[id] else { return .nothing }
+    let isCallOfEarlier = withdrawal.isCallOfEarlier
+    (withdrawal.call, withdrawal.isCallOfEarlier) = (nil, false)
+    guard !withdrawal.isUnwanted else {
+      withdrawals[id] = nil
+      return .nothing
+    }
+    var news: String?
+    switch result {
+    case .success where isCallOfEarlier: break
+    case .success:
+      withdrawal.attempts = 0
+      let last: Phase = withdrawal.heir == nil ? .kinds : .widgets
+      if withdrawal.phase == last {
+        withdrawals[id] = nil
+        return .removed(showsBundle: withdrawal.heir != nil || withdrawal.refusal != nil)
+      }
+      withdrawal.phase = last
+    case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
+      withdrawal.attempts += 1
+      withdrawal.retryAt = uptime + limits.daemonWait(withdrawal.attempts)
+    case .failure(let failure):
+      if failure.message != withdrawal.refusal { news = failure.message }
+      withdrawal.refusal = failure.message
+      withdrawal.retryAt = uptime + limits.refusalRetryInterval
+    }
+    withdrawals[id] = withdrawal
+    return news.map { .refused($0) } ?? .nothing
+  }
+
+  // MARK: Time
+
+  var nextDeadline: Duration? { withdrawals.values.compactMap(\.retryAt).min() }
+
+  mutating func tick(at uptime: Duration) {
+    for (id, withdrawal) in withdrawals {
+      if let retryAt = withdrawal.retryAt, retryAt <= uptime { withdrawals[id]?.retryAt = nil }
+    }
+  }
+}

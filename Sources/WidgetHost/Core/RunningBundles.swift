@@ -1,0 +1,93 @@
+import WidgetBundle
+import WidgetModel
+
+/// A bundle that runs from a folder. Only `RunningBundles` changes it.
+struct RunningBundle: Sendable {
+  fileprivate(set) var instance: BundleInstance
+  fileprivate(set) var folder: String
+  let loaded: Timestamp
+  /// The former version, until the daemon has taken this one.
+  fileprivate(set) var previous: Bundle?
+  fileprivate(set) var refusal: String?
+  /// The version in the folder, which the daemon has refused.
+  fileprivate(set) var refused: Bundle?
+  /// The values of others that this version has removed with their widgets, for people.
+  fileprivate(set) var losses: [String] = []
+
+  init(_ instance: BundleInstance, folder: String, loaded: Timestamp, previous: Bundle?) {
+    self.instance = instance
+    self.folder = folder
+    self.loaded = loaded
+    self.previous = previous
+  }
+}
+
+/// The bundles that run, by id. A folder has at most one of them. A change of a bundle that does not
+/// run has no effect.
+struct RunningBundles: Sendable {
+  private var bundles: [String: RunningBundle] = [:]
+
+  subscript(id: String) -> RunningBundle? { bundles[id] }
+
+  /// In order.
+  var ids: [String] { bundles.keys.sorted() }
+
+  /// The bundle that runs from a folder.
+  func bundle(in path: String) -> String? { bundles.first { $0.value.folder == path }?.key }
+
+  func id(of generation: UInt64) -> String? {
+    bundles.first { $0.value.instance.generation == generation }?.key
+  }
+
+  // MARK: The life of a bundle
+
+  /// A version begins, in the place of an earlier one.
+  mutating func start(_ bundle: RunningBundle) { bundles[bundle.instance.bundle.id] = bundle }
+
+  /// Ends a bundle.
+  ///
+  /// - Returns: the bundle, in its last state.
+  mutating func end(_ id: String) -> RunningBundle? { bundles.removeValue(forKey: id) }
+
+  /// The folder has another name.
+  mutating func move(_ id: String, to path: String) { bundles[id]?.folder = path }
+
+  /// Calls functions of a bundle's instance.
+  ///
+  /// - Returns: their result; nil if the bundle does not run.
+  @discardableResult
+  mutating func change<R>(_ id: String, _ body: (inout BundleInstance) -> R) -> R? {
+    guard let index = bundles.index(forKey: id) else { return nil }
+    return body(&bundles.values[index].instance)
+  }
+
+  /// The values of others that are gone with removed widgets, at most `countMax`.
+  ///
+  /// - Returns: whether the value is one of them.
+  mutating func lost(_ value: String, of id: String, countMax: Int) -> Bool {
+    guard let bundle = bundles[id], bundle.losses.count < countMax else { return false }
+    bundles[id]?.losses.append(value)
+    return true
+  }
+
+  // MARK: The daemon
+
+  /// The daemon has taken the version.
+  mutating func taken(_ id: String) {
+    bundles[id]?.previous = nil
+    bundles[id]?.refusal = nil
+  }
+
+  /// The daemon refuses the only version.
+  mutating func refused(_ id: String, problem: String) { bundles[id]?.refusal = problem }
+
+  /// The former version runs again, because the daemon refuses the version in the folder.
+  mutating func returned(_ id: String, from refused: Bundle) {
+    bundles[id]?.previous = nil
+    bundles[id]?.refused = refused
+  }
+
+  // MARK: Time
+
+  var nextDeadline: Duration? { bundles.values.compactMap(\.instance.nextDeadline).min() }
+}
