@@ -30,6 +30,21 @@ import WidgetModel
     #expect(host.nothing(in: "/a") == "no bundles in /a\n")
   }
 
+  @Test func `a widget of a user that hides the host is named with its owner`() throws {
+    let id = try #require(WidgetID(BundleHost.widget))
+    var hiding = Widget(id: id, kind: try #require(KindName("note")), ownerUID: 4_000_000_000)
+    let problem = try #require(BundleHost.hiddenProblem(by: hiding))
+    #expect(
+      problem == "it cannot report its folders and bundles: the widget \"widgetd-host\" already"
+        + " exists and was created by user 4000000000; remove that widget with its data"
+        + " (`widgetctl rm widgetd-host`)")
+    let host = BundleHost.running(folders: [], problem: problem)
+    #expect(host.runs("/a") == nil && host.problem(of: "/a") == "widgetd-host runs, but \(problem)")
+    hiding.applySet = "desk"
+    #expect(BundleHost.hiddenProblem(by: hiding)?.contains("belongs to desk") == true)
+    #expect(BundleHost.hiddenProblem(by: try widget([:])) == nil)
+  }
+
   @Test func `a host that cannot read its folder is reported`() throws {
     let host = BundleHost(
       try widget([

@@ -35,22 +35,38 @@ enum BundleHost: Hashable {
       let request = GetWidgetRequest(id: id)
       let options = CallOptions(timeout: limit)
       let widget = try await client.getWidget(request, options: options).widget
+      if let problem = hiddenProblem(by: widget) {
+        return await withoutWidget(client, options, problem)
+      }
       return BundleHost(widget, await HostSession.ask(client, widget.kind, options))
     } catch {
       guard error.reason == "WIDGET_NOT_FOUND" else { return .unknown }
-      return await withoutWidget(client, CallOptions(timeout: limit))
+      return await withoutWidget(client, CallOptions(timeout: limit), unreported)
     }
+  }
+
+  /// The problem of a host whose widget cannot exist, because another widget has its id; nil if the
+  /// widget is the host's.
+  static func hiddenProblem(by widget: Widget) -> String? {
+    guard widget.kind.rawValue != self.widget else { return nil }
+    let uid = widget.ownerUID
+    let user = Facts.name(ofUser: uid).map { "\($0) (\(uid))" } ?? "\(uid)"
+    let owner =
+      widget.applySet.isEmpty ? "was created by user \(user)" : "belongs to \(widget.applySet)"
+    return
+      "it cannot report its folders and bundles: the widget \"\(widget.id)\" already exists and "
+      + "\(owner); remove that widget with its data (`widgetctl rm \(widget.id)`)"
   }
 
   /// The host, if the daemon has no widget that shows it: a connected host has its session, but the
   /// daemon may have no room for its widget.
   private static func withoutWidget(
-    _ client: WidgetClient, _ options: CallOptions
+    _ client: WidgetClient, _ options: CallOptions, _ problem: String
   ) async -> BundleHost {
     guard let name = KindName(widget) else { return .missing() }
     let kind = try? await client.getKind(GetKindRequest(name: name), options: options).kind
     guard let kind, kind.isAttended, kind.isProviderConnected else { return .missing() }
-    return .running(folders: [], problem: unreported)
+    return .running(folders: [], problem: problem)
   }
 
   /// The problem of a connected host that has no widget.
@@ -60,7 +76,9 @@ enum BundleHost: Hashable {
 
   /// Whether the host runs, and nothing else is known.
   private var isUnreported: Bool {
-    self == .running(folders: [], problem: BundleHost.unreported)
+    // Problems of a host that reports are about its folders.
+    guard case .running(let folders, _, let problem) = self else { return false }
+    return folders.isEmpty && !problem.isEmpty
   }
 
   init(_ widget: Widget, _ session: HostSession = .connected) {

@@ -247,7 +247,8 @@ public struct ClientConnection: DaemonConnection {
     guard !widgets.isEmpty else { return result }
     for widget in try await self.widgets(Selector(ids: widgets)) {
       result.widgets.insert(
-        .init(id: widget.id, kind: widget.kind, applySet: widget.applySet))
+        .init(
+          id: widget.id, kind: widget.kind, applySet: widget.applySet, ownerUID: widget.ownerUID))
     }
     return result
   }

@@ -313,4 +313,33 @@ struct HandOverTests {
       #expect(machine.bundles.hasBundle(in: "/b/x"))
     }
   }
+
+  // MARK: Widgets of users with the ids of the host's widgets
+
+  @Test mutating func `a widget of a user that has a bundle's id hides only this bundle`() throws {
+    let taken = try #require(WidgetID("bundle/a"))
+    daemon.put(taken, try #require(KindName("note")), set: "")
+    try edit("a", "w: {kind: k}")
+    try edit("b", "v: {kind: l}", kinds: ["l"], in: "/b/y")
+    run(machine.start(at: time))
+    #expect(widget("w") != nil && widget("v") != nil)
+    #expect(widget("bundle/b")?.data["state"] == .string("running"))
+    let problem =
+      "widget \"bundle/a\" already exists and was created by user 0, so it hides the state of"
+      + " bundle a; remove it with its data (`widgetctl rm bundle/a`)"
+    #expect(widget("widgetd-host")?.data["problem"] == .string(problem))
+    // The last declaration leaves it out, too.
+    pass(HostLimits().refusalRetryInterval * 3)
+    #expect(reports.filter { $0.contains("bundle/a") } == [problem])
+    var last = machine
+    let end = last.stop(at: time).compactMap { output -> [WidgetSpec]? in
+      if case .daemon(.call(_, .declare(let specs, _))) = output { specs } else { nil }
+    }
+    #expect(end.first?.map { $0.id?.rawValue } == ["widgetd-host", "bundle/b"])
+    daemon.remove(taken)
+    pass(HostLimits().refusalRetryInterval)
+    #expect(widget("bundle/a")?.data["state"] == .string("running"))
+    #expect(widget("widgetd-host")?.data["problem"] == .string(""))
+    #expect(machine.nextDeadline == nil)
+  }
 }

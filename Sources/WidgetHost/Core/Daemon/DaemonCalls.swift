@@ -121,6 +121,8 @@ public struct Circumstances: Hashable, Sendable {
     public var id: WidgetID
     public var kind: KindName
     public var applySet: String
+    /// The user who created it.
+    public var ownerUID: UInt32 = 0
   }
 
   public var kinds: Set<KindStanding>

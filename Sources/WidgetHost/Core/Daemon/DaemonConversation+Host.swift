@@ -146,7 +146,7 @@ extension DaemonConversation {
       guard !withdrawals.isRemoving else { return }
       // So does the widget of a bundle whose widgets go to another one, or whose removal the daemon
       // has refused.
-      let specs = standing.all + standing.kept(withdrawals.heirs, beside: standing.all)
+      let specs = standing.declaration(keeping: withdrawals.heirs)
       standing.declare(specs, with: call(.declare(specs, set: HostState.provider), for: .standing))
     }
   }
@@ -165,6 +165,9 @@ extension DaemonConversation {
     case .refused(let text):
       if let text { report(text) }
       admit()
+    case .inspect(let ids):
+      standing.inspect(with: call(.standing(kinds: [], widgets: ids), for: .standing))
+    case .blocked(let reports): for text in reports { report(text) }
     }
   }
 }

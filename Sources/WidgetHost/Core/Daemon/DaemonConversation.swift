@@ -185,7 +185,7 @@ struct DaemonConversation: Sendable {
   var nextDeadline: Duration? {
     if let stopping { return stopping.deadline }
     var deadlines = [
-      host.nextDeadline, standing.retryAt, traces.deadline, refusals.deadline, ending.nextDeadline,
+      host.nextDeadline, standing.nextDeadline, traces.deadline, refusals.deadline, ending.nextDeadline,
       holds.nextDeadline, rests.nextDeadline,
     ]
     deadlines += links.all.map(\.nextDeadline)
@@ -223,11 +223,8 @@ struct DaemonConversation: Sendable {
     exchange.cancelAll(but: ending.calls)
     // If somebody stopped the daemon first, all its widgets have stopped too.
     guard isServing else { return }
-    let specs = last + standing.others(than: last)
-    call(
-      .declare(
-        specs + standing.kept(withdrawals.heirs, beside: specs), set: HostState.provider),
-      for: .goodbye)
+    let specs = standing.declaration(last, keeping: withdrawals.heirs)
+    call(.declare(specs, set: HostState.provider), for: .goodbye)
   }
 
   private mutating func proceedStopping(at now: HostTime) {

@@ -10,6 +10,8 @@ struct StandingWork: Sendable {
     case looking
     /// The version that is being declared.
     case declaring(UInt64)
+    /// Asks which widgets of others have ids of the host's widgets.
+    case inspecting(Failure)
   }
 
   enum Step: Hashable, Sendable { case list, declare, admit }
@@ -24,6 +26,10 @@ struct StandingWork: Sendable {
     /// The daemon refuses the widgets. The bundles do not need them, so they run without them. The
     /// line is for the log; nil if it is not news.
     case refused(report: String?)
+    /// Ask for the kinds and owners of these widgets, because one of them has another kind.
+    case inspect([WidgetID])
+    /// Widgets of others have ids of the host's widgets. The lines are for the log.
+    case blocked(reports: [String])
   }
 
   private var phase = Phase.idle
@@ -48,11 +54,18 @@ struct StandingWork: Sendable {
   private var attempts = 0
   private(set) var retryAt: Duration?
   private var refusal: String?
+  /// The widgets of others with ids of the host's widgets. The next declaration leaves these out, so
+  /// the daemon takes the rest.
+  private var blocked: [WidgetID: Circumstances.WidgetStanding] = [:]
+  /// Those that were reported.
+  private var told: Set<Circumstances.WidgetStanding> = []
+  /// The time at which all widgets are declared again, because the others may be gone.
+  private var unblockAt: Duration?
 
   // MARK: The widgets
 
   /// The widgets of bundles in folders of other hosts, except bundles that this host runs by now.
-  func others(than specs: [WidgetSpec]) -> [WidgetSpec] {
+  private func others(than specs: [WidgetSpec]) -> [WidgetSpec] {
     let ids = Set(specs.map(\.id))
     return elsewhere.filter { !ids.contains($0.id) }
   }
@@ -60,7 +73,7 @@ struct StandingWork: Sendable {
   /// The widgets of bundles that are still being removed, so that the next host removes them.
   ///
   /// - Parameter heirs: by the id of such a widget, the bundle that takes over, if there is one.
-  func kept(_ heirs: [WidgetID: String?], beside specs: [WidgetSpec]) -> [WidgetSpec] {
+  private func kept(_ heirs: [WidgetID: String?], beside specs: [WidgetSpec]) -> [WidgetSpec] {
     let known = Set(specs.map(\.id))
     return sent.compactMap { spec -> WidgetSpec? in
       guard let id = spec.id, let heir = heirs[id], !known.contains(id) else { return nil }
@@ -75,6 +88,27 @@ struct StandingWork: Sendable {
   }
 
   var all: [WidgetSpec] { specs + others(than: specs) }
+
+  /// All widgets to declare. The widget of the host names those that cannot be declared.
+  ///
+  /// - Parameters:
+  ///   - last: the widgets of the host and its bundles at the end; nil for the present ones.
+  ///   - heirs: the bundles that are still being removed; see `kept`.
+  func declaration(_ last: [WidgetSpec]? = nil, keeping heirs: [WidgetID: String?]) -> [WidgetSpec] {
+    var specs = last ?? specs
+    specs += others(than: specs)
+    specs += kept(heirs, beside: specs)
+    guard !blocked.isEmpty else { return specs }
+    specs.removeAll { spec in spec.id.map { blocked[$0] != nil } ?? false }
+    if let host = specs.firstIndex(where: { $0.id?.rawValue == HostWidget.name }) {
+      var lines = blocked.keys.sorted(by: WidgetID.inOrder).compactMap { blocked[$0]?.words }
+      if case .string(let problem)? = specs[host].data["problem"], !problem.isEmpty {
+        lines.insert(problem, at: 0)
+      }
+      specs[host].data["problem"] = .string(lines.joined(separator: "\n"))
+    }
+    return specs
+  }
 
   mutating func set(_ specs: [WidgetSpec]) {
     self.specs = specs
@@ -121,6 +155,8 @@ struct StandingWork: Sendable {
 
   mutating func look(with call: CallID) { (phase, self.call) = (.looking, call) }
 
+  mutating func inspect(with call: CallID) { self.call = call }
+
   mutating func declare(_ specs: [WidgetSpec], with call: CallID) {
     (phase, self.call) = (.declaring(version), call)
     sent = specs
@@ -147,6 +183,10 @@ struct StandingWork: Sendable {
       case (.declaring(let version), _):
         declared = version
         refusal = nil
+        told = Set(blocked.values)
+        unblockAt = blocked.isEmpty ? nil : uptime + limits.refusalRetryInterval
+      case (.inspecting(let failure), .standing(let found)):
+        return inspected(found, failure, at: uptime, limits)
       default: break
       }
       return .nothing
@@ -155,12 +195,34 @@ struct StandingWork: Sendable {
       retryAt = uptime + limits.daemonWait(attempts)
       return .nothing
     case .failure(let failure):
-      let isNews = failure.message != refusal
-      refusal = failure.message
-      declared = version
-      retryAt = uptime + limits.refusalRetryInterval
-      return .refused(report: isNews ? failure.message : nil)
+      guard failure.isKindMismatch, case .declaring = phase else {
+        return refused(failure, at: uptime, limits)
+      }
+      self.phase = .inspecting(failure)
+      return .inspect(sent.compactMap(\.id))
     }
+  }
+
+  private mutating func refused(
+    _ failure: Failure, at uptime: Duration, _ limits: HostLimits
+  ) -> Answered {
+    let isNews = failure.message != refusal
+    refusal = failure.message
+    declared = version
+    retryAt = uptime + limits.refusalRetryInterval
+    return .refused(report: isNews ? failure.message : nil)
+  }
+
+  private mutating func inspected(
+    _ found: Circumstances, _ failure: Failure, at uptime: Duration, _ limits: HostLimits
+  ) -> Answered {
+    let others = found.widgets.filter { other in
+      blocked[other.id] == nil && sent.contains { $0.id == other.id && $0.kind != other.kind }
+    }
+    guard !others.isEmpty else { return refused(failure, at: uptime, limits) }
+    for other in others { blocked[other.id] = other }
+    return .blocked(
+      reports: others.filter { !told.contains($0) }.map(\.words).sorted())
   }
 
   private mutating func listed(_ widgets: [Widget]) -> Answered {
@@ -205,8 +267,31 @@ struct StandingWork: Sendable {
 
   // MARK: Time
 
+  var nextDeadline: Duration? { [retryAt, unblockAt].compactMap(\.self).min() }
+
   mutating func tick(at uptime: Duration) {
     if let deadline = retryAt, deadline <= uptime { retryAt = nil }
+    if let deadline = unblockAt, deadline <= uptime {
+      (unblockAt, blocked) = (nil, [:])
+      version += 1
+    }
+  }
+}
+
+extension Circumstances.WidgetStanding {
+  /// The reason why the host cannot declare a widget with this id, and the next step.
+  fileprivate var words: String {
+    let prefix = HostState.provider(of: "")
+    let hidden =
+      id.rawValue.hasPrefix(prefix)
+      ? "the state of bundle \(id.rawValue.dropFirst(prefix.count))" : "the state of widgetd-host"
+    let owner =
+      applySet.isEmpty ? "was created by user \(ownerUID)" : "belongs to \(applySet)"
+    let step =
+      applySet.hasPrefix(prefix)
+      ? "give it another id in the file of that bundle"
+      : "remove it with its data (`widgetctl rm \(id)`)"
+    return "widget \"\(id)\" already exists and \(owner), so it hides \(hidden); \(step)"
   }
 }
 
