@@ -64,8 +64,8 @@ public struct HostState: Sendable {
     /// The events that its kinds react to, by kind, without events of nodes and events that the
     /// daemon handles.
     public var handled: [KindName: [String]] = [:]
-    /// Values that are gone with removed widgets, and possible mistakes in the bundle's file, with
-    /// the place.
+    /// Widgets that wait for their removal, values that are gone with removed widgets, settings that
+    /// are not in force, and possible mistakes in the bundle's file, with the place.
     public var remarks: [String] = []
   }
 
@@ -377,7 +377,8 @@ public struct HostState: Sendable {
           otherCount: others.count,
           others: Array(others.map(\.rawValue).sorted().prefix(limits.othersShownMax)),
           handled: current?.instance.bundle.handledEvents ?? [:],
-          remarks: (current?.losses ?? []) + (shown?.defaults.problems ?? [])
+          remarks: heldRemarks(current) + (current?.losses ?? [])
+            + (shown?.defaults.problems ?? [])
             + (shown?.remarks ?? []).prefix(limits.failuresShownMax).map(\.description)))
     }
     return result
@@ -387,6 +388,24 @@ public struct HostState: Sendable {
   mutating func lost(_ field: BundleClaims.KeptField, of id: String) -> [Output] {
     let isShown = running.lost(field.message(by: ""), of: id, countMax: limits.failuresShownMax)
     return isShown ? standing() : []
+  }
+
+  /// Notes the widgets that the file lacks, and that wait for their removal.
+  mutating func held(_ ids: [WidgetID], generation: UInt64) -> [Output] {
+    guard let id = running.id(of: generation) else { return [] }
+    running.set(id, held: ids)
+    return standing()
+  }
+
+  /// A line for each of these widgets, as its error has it.
+  private func heldRemarks(_ current: RunningBundle?) -> [String] {
+    guard let current else { return [] }
+    return current.held.prefix(limits.failuresShownMax).map { id in
+      let isDeclared = current.instance.bundle.widgets.contains { $0.id == id }
+      return "the file \(isDeclared ? "gives widget \(id) another kind" : "no longer has widget \(id)");"
+        + " undo that within \(limits.absenceMax.components.seconds) seconds, or the widget is removed"
+        + " with the values that users have set"
+    }
   }
 
   mutating func standing() -> [Output] {

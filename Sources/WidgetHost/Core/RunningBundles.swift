@@ -13,6 +13,8 @@ struct RunningBundle: Sendable {
   fileprivate(set) var refused: Bundle?
   /// The values of others that this version has removed with their widgets, for people.
   fileprivate(set) var losses: [String] = []
+  /// The widgets that the file lacks, and that wait for their removal.
+  fileprivate(set) var held: [WidgetID] = []
 
   init(_ instance: BundleInstance, folder: String, loaded: Timestamp, previous: Bundle?) {
     self.instance = instance
@@ -69,6 +71,8 @@ struct RunningBundles: Sendable {
     bundles[id]?.losses.append(value)
     return true
   }
+
+  mutating func set(_ id: String, held ids: [WidgetID]) { bundles[id]?.held = ids }
 
   // MARK: The daemon
 

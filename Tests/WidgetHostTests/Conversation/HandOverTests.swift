@@ -314,6 +314,28 @@ struct HandOverTests {
     }
   }
 
+  // MARK: Widgets that wait
+
+  @Test mutating func `the bundle's widget names widgets that wait for their removal`() throws {
+    func remarks() -> [String]? {
+      guard case .list(let list)? = widget("bundle/a")?.data["remarks"] else { return nil }
+      return list.compactMap { if case .string(let text) = $0 { text } else { nil } }
+    }
+    let words = "undo that within 30 seconds, or the widget is removed with the values that users"
+    try begin("w: {kind: k}, v: {kind: k}")
+    #expect(remarks() == [])
+    try edit("a", "v: {kind: k}")
+    #expect(remarks() == ["the file no longer has widget w; \(words) have set"])
+    try edit("a", "v: {kind: k}, w: {kind: l}", kinds: ["k", "l"])
+    #expect(remarks() == ["the file gives widget w another kind; \(words) have set"])
+    try edit("a", "v: {kind: k}, w: {kind: k}")
+    #expect(remarks() == [])
+    try edit("a", "v: {kind: k}")
+    pass(limit)
+    #expect(widget("w") == nil && remarks()?.count == 1)
+    #expect(remarks()?.first?.hasPrefix("widget w is removed, and with it the value of") == true)
+  }
+
   // MARK: Widgets of users with the ids of the host's widgets
 
   @Test mutating func `a widget of a user that has a bundle's id hides only this bundle`() throws {

@@ -86,6 +86,8 @@ struct BundleLink: Sendable {
   private(set) var inheriting: Set<String> = []
   /// The fields that the file declares for the first time, and that have other values so far.
   private var takenFields: [BundleClaims.TakenField] = []
+  /// The widgets that wait for their removal, as they were told last.
+  private(set) var toldHeld: [WidgetID] = []
   /// Whether widgets of former kinds were removed, so that a second refusal for kinds is shown.
   private(set) var isCleared = false
 
@@ -229,6 +231,13 @@ struct BundleLink: Sendable {
   mutating func inherit(_ id: String) {
     inheriting.remove(id)
     declareAgain()
+  }
+
+  /// - Parameter ids: the widgets that wait for their removal, in order.
+  /// - Returns: whether they differ from the last ones.
+  mutating func tell(held ids: [WidgetID]) -> Bool {
+    defer { toldHeld = ids }
+    return ids != toldHeld
   }
 
   /// Declares the widgets again, because the time of widgets that the file no longer has is over.

@@ -202,6 +202,15 @@ extension DaemonConversation {
     holds.declared(claims(of: link))
   }
 
+  /// Tells which widgets of a bundle wait for their removal.
+  mutating func tellHolds(_ generation: UInt64) {
+    guard let link = links[generation], !holds.isEmpty || !link.toldHeld.isEmpty else { return }
+    let ids = holds.waiting(of: claims(of: link.bundle))
+    if links.change(generation, { $0.tell(held: ids) }) == true {
+      put(.held(ids, generation: generation))
+    }
+  }
+
   /// Removes the widgets whose time is over.
   mutating func endHolds(at now: HostTime) {
     let due = holds.tick(at: now.uptime)

@@ -37,6 +37,8 @@ struct DaemonConversation: Sendable {
     case discard
     /// A field of a bundle's file has no effect, or a value is gone with its widget.
     case kept(BundleClaims.KeptField, bundle: String)
+    /// The widgets that a bundle's file lacks, and that wait for their removal.
+    case held([WidgetID], generation: UInt64)
     /// The daemon does not accept this host. `stop` must follow.
     case refused(Failure)
     /// The conversation is over.
@@ -172,7 +174,10 @@ struct DaemonConversation: Sendable {
     proceedWithdrawals()
     proceedStanding()
     proceedMarks()
-    for generation in links.generations { proceed(generation, at: now) }
+    for generation in links.generations {
+      proceed(generation, at: now)
+      tellHolds(generation)
+    }
     if let event = traces.next(at: now.uptime) {
       call(
         .send(event.widget, name: "traced", payload: event.payload, force: true), for: .trace)

@@ -36,6 +36,14 @@ struct Holds: Sendable {
 
   // MARK: Reading
 
+  var isEmpty: Bool { holds.isEmpty }
+
+  /// The widgets of a bundle whose time runs, in order.
+  func waiting(of claims: BundleClaims) -> [WidgetID] {
+    holds.filter { claims.has($0.value.set) && $0.value.end != nil }.keys
+      .sorted(by: WidgetID.inOrder)
+  }
+
   /// Whether widgets of a set stay for a while.
   func has(_ set: String) -> Bool { holds.values.contains { $0.set == set } }
 
