@@ -68,6 +68,27 @@ struct RefusedChangeTests {
     #expect(scene.instance.failures == [])
   }
 
+  @Test(arguments: ["NOT_FOUND", "PERMISSION_DENIED"])
+  func `a mark that the daemon refuses for good is set again only after news of the widget`(
+    code: String
+  ) throws {
+    var scene = try Scene("data: {n: 0}")
+    scene.isBusy = true
+    scene.take(scene.instance.setProblem("the folder is missing", isAbsent: true, at: scene.time))
+    guard case .patch(let request, let id, let patch)? = patches(&scene).first else {
+      Issue.record("no mark")
+      return
+    }
+    #expect(patch.error??.message == "the folder is missing")
+    scene.tell(.failed(request, Failure(code, "no")))
+    scene.pass(.seconds(60))
+    #expect(patches(&scene).isEmpty)
+    var widget = try #require(scene.widgets[id])
+    widget.revision += 1
+    scene.tell(.widget(widget))
+    #expect(patches(&scene).count == 1)
+  }
+
   @Test func `the log has the beginning and the end of refusals, and not each`() {
     var refusals = ChangeRefusals(HostLimits())
     var failure = Failure("UNAVAILABLE", "full", isTransient: true)

@@ -59,7 +59,7 @@ extension HostState {
             name: "remarks", type: .list(.string), defaultValue: .list([]),
             summary: "Widgets that wait for their removal, values that are gone with removed widgets,"
               + " settings that are not in force, and possible mistakes in its file, with line and"
-              + " column: the first 10 of each."),
+              + " column: the first 20 of each."),
         ],
         events: [
           EventType(

@@ -286,6 +286,7 @@ public struct BundleInstance: Sendable {
   /// The daemon has refused a change, for now or for good.
   private mutating func changeRefused(_ id: WidgetID, _ request: RequestID, _ failure: Failure) {
     let lost = widgets.refused(id, request, isTransient: failure.isTransient)
+    if lost?.error != nil { standing.set(id, isMarkRefused: true) }
     noteRefusedChange(id, failure)
     if failure.isTransient { timers.set(.release(id), at: now.uptime + limits.backoffInitial) }
     guard let lost, failure.code != "NOT_FOUND", let facts = facts(of: id) else { return }

@@ -63,6 +63,9 @@ struct Marks: Sendable {
         $0.applySet == set && $0.error != mark.error.continuing($0.error)
       }.map(\.id)
     case .success: mark.ids?.removeFirst()
+    // Somebody has removed the widget meanwhile. The others are still marked.
+    case .failure(let failure) where failure.code == "NOT_FOUND" && mark.ids != nil:
+      mark.ids?.removeFirst()
     case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
       mark.ids = nil
       mark.attempts += 1

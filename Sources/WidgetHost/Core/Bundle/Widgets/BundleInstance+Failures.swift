@@ -230,7 +230,9 @@ extension BundleInstance {
     }
     let wanted = WidgetError(joining: marks)
     // If somebody cleared the mark, do not set it again before the next failure.
-    let isGone = problem != nil && state.view.error != wanted?.continuing(state.view.error)
+    let isGone =
+      problem != nil && !standing.isMarkRefused(id)
+      && state.view.error != wanted?.continuing(state.view.error)
     guard wanted != standing.mark(of: id) || isGone else { return }
     standing.set(id, mark: wanted)
     widgets.touch(id)

@@ -23,6 +23,7 @@ extension BundleInstance {
     trace(widget.id, content: widget.content, after: known.heard.content)
     let before = known.view.parameters
     widgets.hear(widget, isAnew: isAnew)
+    standing.set(widget.id, isMarkRefused: false)
     followTimeline(widget.id)
     followContent(widget.id)
     followReducers(widget.id)

@@ -48,6 +48,7 @@ struct StandingFailures: Sendable {
     var failures: [FailureKey: StandingFailure] = [:]
     var working: Set<FailureKey> = []
     var mark: WidgetError?
+    var isMarkRefused = false
     var isMarkedStale = false
   }
 
@@ -91,7 +92,18 @@ struct StandingFailures: Sendable {
   /// The error that the bundle set on the widget last.
   func mark(of id: WidgetID) -> WidgetError? { states[id]?.mark }
 
-  mutating func set(_ id: WidgetID, mark: WidgetError?) { states[id]?.mark = mark }
+  mutating func set(_ id: WidgetID, mark: WidgetError?) {
+    states[id]?.mark = mark
+    states[id]?.isMarkRefused = false
+  }
+
+  /// Whether the daemon has refused the mark for good. Then the bundle waits for news of the widget
+  /// before it sets the mark again.
+  func isMarkRefused(_ id: WidgetID) -> Bool { states[id]?.isMarkRefused ?? false }
+
+  mutating func set(_ id: WidgetID, isMarkRefused: Bool) {
+    states[id]?.isMarkRefused = isMarkRefused
+  }
 
   /// Whether the bundle has marked the widget as stale.
   func isMarkedStale(_ id: WidgetID) -> Bool { states[id]?.isMarkedStale ?? false }

@@ -1,0 +1,141 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// The parts of the conversation, each without the others.
+struct ConversationPartTests {
+  private let limits = HostLimits()
+
+  private func widget(_ id: String, set: String = "bundle/a") throws -> Widget {
+    Widget(id: try #require(WidgetID(id)), kind: try #require(KindName("k")), applySet: set)
+  }
+
+  private func call(_ number: UInt64) -> CallID { CallID(number: number) }
+
+  // MARK: Marks
+
+  @Test func `a widget that is removed meanwhile does not end the marks of the others`() throws {
+    var marks = Marks()
+    #expect(marks.begin("a", "the file is broken") == nil)
+    let asking = marks.nextCalls().map(\.id)
+    marks.called("a", with: call(1))
+    let waiting = marks.nextCalls().map(\.id)
+    #expect(asking == ["a"] && waiting == [])
+    let known = try [widget("v"), widget("w"), widget("x", set: "bundle/b")]
+    #expect(marks.answered(.success(.widgets(known)), "a", at: .zero, limits) == nil)
+    marks.called("a", with: call(2))
+    let gone = Failure("NOT_FOUND", "there is no widget v")
+    #expect(marks.answered(.failure(gone), "a", at: .zero, limits) == nil)
+    guard case .update(let id, let patch, _)? = marks.nextCalls().first?.call else {
+      Issue.record("no further mark")
+      return
+    }
+    #expect(id.rawValue == "w" && patch.isStale == true)
+    marks.called("a", with: call(3))
+    #expect(marks.answered(.success(.revision(1)), "a", at: .zero, limits) == nil)
+    let rest = marks.nextCalls().map(\.id)
+    #expect(rest == [] && marks.nextDeadline == nil)
+  }
+
+  // MARK: Exchange
+
+  @Test func `a cancelled call is forgotten`() {
+    var exchange = Exchange()
+    let first = exchange.call(.removeKinds(of: "a"), for: .withdrawal("a"))
+    let second = exchange.call(.removeKinds(of: "b"), for: .withdrawal("b"))
+    let ends = [exchange.end(first), exchange.end(first)]
+    #expect(ends == [.withdrawal("a"), nil])
+    exchange.cancelAll()
+    exchange.cancel(second)
+    #expect(exchange.end(second) == nil)
+    let cancelled = exchange.takeOutputs().compactMap { output -> CallID? in
+      if case .effect(.cancel(let id)) = output { id } else { nil }
+    }
+    #expect(cancelled == [second])
+  }
+
+  // MARK: Sessions that end
+
+  @Test func `a retired session counts until it is closed, or its time is over`() {
+    var ending = EndingSessions()
+    let session = SessionID(number: 1)
+    ending.retire(session, of: "a")
+    #expect(ending.has("a") && !ending.isClosing("a") && ending.retiredBundles == ["a"])
+    let retired = ending.takeRetired(of: "a")
+    #expect(retired == [session] && !ending.has("a"))
+    ending.close(with: call(1), of: "a", until: .seconds(3))
+    #expect(ending.has("a") && ending.isClosing("a") && ending.nextDeadline == .seconds(3))
+    let (early, due) = (ending.tick(at: .seconds(2)), ending.tick(at: .seconds(3)))
+    #expect(early == [] && due == [call(1)] && ending.isClosed)
+  }
+
+  // MARK: Holds
+
+  @Test func `a widget that the file lacks again waits again after its return`() throws {
+    let bundle = try BundleReader.read(
+      "{bundle: a, format: 1, version: 1.0.0, kinds: {k: {content: {label: x}}},"
+        + " widgets: {w: {kind: k}}}")
+    let claims = BundleClaims(of: bundle)
+    let widget = try widget("w")
+    var holds = Holds()
+    #expect(holds.leave(widget, until: .seconds(30)) == .begins)
+    #expect(holds.leave(widget, until: .seconds(40)) == .waits)
+    #expect(holds.nextDeadline == .seconds(30) && holds.waiting(of: claims) == [widget.id])
+    // A version that has the widget is loaded, and the next one lacks it again.
+    holds.suspend(claims)
+    #expect(holds.nextDeadline == nil && holds.waiting(of: claims).isEmpty && !holds.isEmpty)
+    #expect(holds.leave(widget, until: .seconds(50)) == .begins)
+    #expect(holds.tick(at: .seconds(50)) == ["bundle/a"])
+    #expect(holds.leave(widget, until: .seconds(60)) == .goes)
+    holds.declared(claims)
+    #expect(holds.isEmpty)
+  }
+
+  // MARK: Withdrawals
+
+  @Test func `an heir of an heir takes over from all, and the kinds go first`() {
+    var withdrawals = Withdrawals()
+    #expect(withdrawals.begin("a", heir: "b") == ["a"])
+    #expect(withdrawals.begin("b", heir: "c") == ["a", "b"])
+    #expect(withdrawals.begin("b", heir: "c") == nil)
+    #expect(withdrawals.inherited(by: "c") == ["a", "b"] && withdrawals.inherited(by: "b").isEmpty)
+    #expect(withdrawals.isInheriting("c") && !withdrawals.isRemoving)
+    for id in withdrawals.idle {
+      guard case .removeKinds? = withdrawals.nextCall(of: id) else {
+        Issue.record("the widgets of \(id) go first")
+        continue
+      }
+      withdrawals.called(id, with: call(1))
+      #expect(withdrawals.answered(.success(.done), id, at: .zero, limits) == .nothing)
+    }
+    #expect(!withdrawals.isInheriting("c") && withdrawals.waitsForHeir("a", isHolding: false))
+    withdrawals.taken(["a", "b"], by: "c")
+    #expect(!withdrawals.waitsForHeir("a", isHolding: false))
+    #expect(withdrawals.waitsForHeir("a", isHolding: true))
+    withdrawals.called("a", with: call(2))
+    let answered = withdrawals.answered(.success(.results([])), "a", at: .zero, limits)
+    #expect(answered == .removed(showsBundle: true) && !withdrawals.contains("a"))
+  }
+
+  // MARK: Folders
+
+  @Test func `the order of folders is the order in which they were found`() {
+    var folders = FolderTable()
+    let bundle = Bundle(id: "a", version: "1.0.0")
+    let broken = (0..<2).map { _ in folders.found(broken: "no", digest: 1, in: "/b/y") }
+    #expect(broken == [true, false])
+    let first = folders.found(bundle, digest: 2, isInstalled: false, in: "/b/x")
+    let second = folders.found(bundle, digest: 3, isInstalled: false, in: "/b/y")
+    #expect(first.isNews && second.before?.problem == "no")
+    #expect(folders.paths == ["/b/y", "/b/x"] && folders.holding("a") == ["/b/y", "/b/x"])
+    folders.miss("/b/y", .missing, problem: "gone", until: .seconds(30))
+    #expect(folders.nextDeadline == .seconds(30) && folders.due(at: .seconds(30)) == ["/b/y"])
+    // A file that comes back is news, although it is the same.
+    let back = folders.found(bundle, digest: 3, isInstalled: false, in: "/b/y")
+    #expect(back.isNews && folders.nextDeadline == nil && folders["/b/y"]?.problem == nil)
+    folders.remove("/b/y")
+    #expect(folders.paths == ["/b/x"] && folders["/b/y"] == nil)
+  }
+}
