@@ -92,6 +92,24 @@ struct AbsenceTests {
     #expect(state.standings.isEmpty && state.nextDeadline == nil)
   }
 
+  @Test mutating func `the log of a removal does not call the status a user's data`() throws {
+    let file = try BundleReader.read(
+      """
+      {bundle: a, format: 1, version: 1.0.0,
+       kinds: {k: {data: {n: 1}, content: {label: x}, actions: {go: [{set: {n: 2}}]},
+                   on: {press: [{do: go}]}}},
+       widgets: {w: {kind: k}}}
+      """)
+    let opened = state.found(.bundle(file, digest: 1), in: "/b/x", at: now)
+    let generation = try #require(opened.generations.first)
+    _ = state.declared(generation: generation, refusal: nil, at: now)
+    var shown = try widget()
+    shown.data = ["n": .int(1), "status": .map(["go": .map(["state": .string("success")])])]
+    _ = state.handle(.snapshot([shown]), generation: generation, at: now)
+    #expect(
+      notes(state.lost("/b/x", .removed, at: now)) == ["bundle a removed: 1 widget"])
+  }
+
   @Test mutating func `a bundle that was removed on purpose is removed at once`() throws {
     try run()
     #expect(state.lost("/b/x", .removed, at: now).withdrawn == ["a"])

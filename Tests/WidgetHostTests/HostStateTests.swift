@@ -30,6 +30,27 @@ struct HostStateTests {
     #expect(remembered.handedOver == ["a -> b"] && remembered.withdrawn.isEmpty)
   }
 
+  @Test(arguments: [true, false])
+  mutating func `only the widgets of a bundle that has run are taken over, says the log`(
+    hasRun: Bool
+  ) {
+    _ = state.remembered([], at: now)
+    let opened = state.found(bundle("a"), in: "/b/x", at: now)
+    for generation in opened.generations {
+      _ = state.declared(generation: generation, refusal: hasRun ? nil : "taken", at: now)
+    }
+    let renamed = state.found(bundle("b"), in: "/b/x", at: now)
+    let removed = state.lost("/b/x", .removed, at: now)
+    let notes = (renamed + removed).compactMap {
+      if case .note(let text) = $0 { text } else { nil }
+    }
+    #expect(
+      notes == [
+        "bundle a has the id b now" + (hasRun ? "; b takes over the widgets that both declare" : ""),
+        "bundle b 1.0.0 loaded from /b/x", "bundle b removed; it has never run",
+      ])
+  }
+
   @Test mutating func `a folder with a bundle makes it run`() {
     let outputs = state.found(bundle(), in: "/b/x", at: now)
     #expect(outputs.opened == ["a 1.0.0"])

@@ -360,7 +360,8 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     discussion: """
       The command deletes the bundle's folder and the kept versions. Files that you wrote into the \
       folder may be the only copy, so the command deletes them only with --force. The output names \
-      the values of the widgets that somebody had set, because they are gone.
+      the values of the widgets that somebody had set, because they go with the widgets. If \
+      widgetd-host does not run, the widgets stay until it runs again.
 
       Examples:
         widgetctl bundle rm clock
@@ -390,9 +391,11 @@ struct BundleRemoveCommand: AsyncParsableCommand {
         try installer.remove(id, force: force)
       }
     }
+    // A host removes the widgets.
+    let isLive = lost.isEmpty ? nil : await BundleHost.ask(global).runs(installer.path)
     let printer = global.session(socketPath: "").printer
     printer.print(LostValues.document(removed: ids, lost)) {
-      LostValues.text(removed: ids, lost)
+      LostValues.text(removed: ids, lost, isPending: isLive != true)
     }
   }
 }

@@ -63,18 +63,27 @@ enum LostValues {
   }
 
   /// `clock: data.note is gone: it was "mine", set by user ann (1000)`.
-  static func text(_ field: FieldOwner, of widget: WidgetID) -> String {
-    "\(widget): \(field.path) is gone with the widget: it was "
+  ///
+  /// - Parameter isPending: whether the widget still exists, until a host removes it.
+  static func text(
+    _ field: FieldOwner, of widget: WidgetID, isPending: Bool = false
+  ) -> String {
+    "\(widget): \(field.path) "
+      + (isPending
+        ? "goes with the widget when widgetd-host runs again: it is "
+        : "is gone with the widget: it was ")
       + (field.declared.map { JSONWriter.compact($0) + ", " } ?? "")
       + "set by \(field.ownerName(Facts.name(ofUser:)))"
   }
 
-  static func text(removed ids: [String], _ lost: [Entry]) -> String {
-    ids.map { "bundle \($0) removed\n" }.joined() + text(lost)
+  static func text(removed ids: [String], _ lost: [Entry], isPending: Bool = false) -> String {
+    ids.map { "bundle \($0) removed\n" }.joined() + text(lost, isPending: isPending)
   }
 
-  static func text(_ lost: [Entry]) -> String {
-    lost.map { "  \(text($0.field, of: $0.widget))".safeForTerminal + "\n" }.joined()
+  static func text(_ lost: [Entry], isPending: Bool = false) -> String {
+    lost.map { entry in
+      "  \(text(entry.field, of: entry.widget, isPending: isPending))".safeForTerminal + "\n"
+    }.joined()
   }
 
   static func document(removed id: WidgetID, _ revision: Revision, _ lost: [Entry]) -> Value {

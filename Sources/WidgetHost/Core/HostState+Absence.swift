@@ -159,8 +159,10 @@ extension HostState {
     }
   }
 
-  private static func note(of id: String, heir: String) -> Output {
-    .note("bundle \(id) has the id \(heir) now; \(heir) takes over the widgets that both declare")
+  private static func note(of id: String, heir: String, hasRun: Bool = true) -> Output {
+    .note(
+      "bundle \(id) has the id \(heir) now"
+        + (hasRun ? "; \(heir) takes over the widgets that both declare" : ""))
   }
 
   /// Gives a bundle the kinds and widgets of bundles that are missing, if it declares some of them:
@@ -195,7 +197,9 @@ extension HostState {
   /// Ends a bundle. Another one takes over what both declare.
   private mutating func handOver(_ id: String, to heir: String) -> [Output] {
     guard let (_, outputs) = end(id) else { return [] }
-    return outputs + [.handOver(id: id, to: heir), HostState.note(of: id, heir: heir)]
+    let note = HostState.note(of: id, heir: heir, hasRun: mayHaveRun(id))
+    running.forget(id)
+    return outputs + [.handOver(id: id, to: heir), note]
   }
 
   /// Whether two bundles have a kind or a widget in common, and the kinds of common widgets agree.
@@ -278,7 +282,9 @@ extension HostState {
       let read = Set(kind.sources.flatMap { $0.assignments.values.map(\.key) })
       let spec = bundle.widgets.first { $0.id == id }
       let declared = spec?.data
-      for field in kind.kind.data where !read.contains(field.name) {
+      // The host sets the status.
+      for field in kind.kind.data
+      where !read.contains(field.name) && field.name != BundleScope.statusKey {
         guard let value = widget.data[field.name],
           value != (declared?[field.name] ?? field.defaultValue ?? .null)
         else { continue }

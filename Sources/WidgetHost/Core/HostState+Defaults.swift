@@ -12,6 +12,7 @@ extension HostState {
       let name = kind.kind.name
       guard let old = former.bundle.kinds.first(where: { $0.kind.name == name }) else { continue }
       let set = Set(kind.sources.flatMap { $0.assignments.values.map(\.key) })
+        .union([BundleScope.statusKey])
       for field in kind.kind.data where !set.contains(field.name) {
         guard let before = old.kind.data.first(where: { $0.name == field.name })?.defaultValue,
           before != field.defaultValue

@@ -194,9 +194,14 @@ public struct HostState: Sendable {
       folders.set(path, problem: nil)
       return ends + start(bundle, in: path, at: now)
     }
-    return ends + [
-      .withdraw(id: id), .note("bundle \(id) removed" + removalWords(of: ended.instance)),
-    ]
+    let words = mayHaveRun(id) ? removalWords(of: ended.instance) : "; it has never run"
+    running.forget(id)
+    return ends + [.withdraw(id: id), .note("bundle \(id) removed" + words)]
+  }
+
+  /// Whether the daemon has, or may have, widgets of a bundle, from this host or an earlier one.
+  func mayHaveRun(_ id: String) -> Bool {
+    running.wasTaken(id) || formerIDs?.contains(id) != false
   }
 
   /// Ends a bundle.

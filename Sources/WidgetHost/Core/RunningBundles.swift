@@ -28,6 +28,8 @@ struct RunningBundle: Sendable {
 /// run has no effect.
 struct RunningBundles: Sendable {
   private var bundles: [String: RunningBundle] = [:]
+  /// The bundles of which the daemon has taken a version, until they are removed.
+  private var taken: Set<String> = []
 
   subscript(id: String) -> RunningBundle? { bundles[id] }
 
@@ -78,9 +80,17 @@ struct RunningBundles: Sendable {
 
   /// The daemon has taken the version.
   mutating func taken(_ id: String) {
+    guard bundles[id] != nil else { return }
+    taken.insert(id)
     bundles[id]?.previous = nil
     bundles[id]?.refusal = nil
   }
+
+  /// Whether the daemon has taken a version of the bundle.
+  func wasTaken(_ id: String) -> Bool { taken.contains(id) }
+
+  /// The bundle is removed.
+  mutating func forget(_ id: String) { taken.remove(id) }
 
   /// The daemon refuses the only version.
   mutating func refused(_ id: String, problem: String) { bundles[id]?.refusal = problem }
