@@ -21,8 +21,10 @@
   ///   connection, and for all of a user. A request that has begun counts until its end has arrived,
   ///   even without a body. A refused request gets a status; grpc-swift would reset the stream
   ///   without one.
-  /// - It counts the bytes of the answer until the peer has it, or is gone. A stream makes no more
-  ///   messages while too many of its bytes, or of its connection's, are not written.
+  /// - It counts the bytes of the answer until the peer has it, or is gone. The stream of a call with
+  ///   an answer counts until the call ends. A stream makes no more messages while too many of its
+  ///   bytes, or of its connection's, are not written.
+  /// - It bounds the open calls of users who may only ask for health.
   ///
   /// No issue upstream reports the two faults (November 2026).
   final class CallGuard: ChannelDuplexHandler, CallAdmission, StreamRoom {
@@ -39,6 +41,8 @@
     private var receivedBytes = 0
     /// The memory of the stream and of its metadata.
     private var openBytes = 0
+    /// The part of `openBytes` that the connection counts together with the answer.
+    private var answeredBytes = 0
     private var scanner = MessageScanner(bytesMax: messageBytesMax)
     /// The memory of the request, as the connection counts it.
     private var heldBytes = 0
@@ -56,6 +60,8 @@
     var onRoom: (() -> Void)?
     private var isOver = false
     private var isRefused = false
+    /// Whether the call is one of the bounded calls of a user who may only ask for health.
+    private var isBounded = false
     /// Whether grpc-swift has sent the answer's head.
     private var hasHead = false
     private var context: ChannelHandlerContext?
@@ -74,6 +80,9 @@
     /// The paths of methods that take any number of messages.
     private static let conversations = Set(
       InProcessClient.methods.filter(\.isConversation).map { "/" + $0.fullName })
+    /// The paths of streams without a conversation. The service itself bounds the number of streams.
+    private static let streams = Set(
+      InProcessClient.methods.filter { $0.isStream && !$0.isConversation }.map { "/" + $0.fullName })
     /// The paths of reflection, whose questions are small.
     private static let reflections: Set = [
       "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
@@ -133,6 +142,12 @@
         }
       }
       let path = head.headers.first(name: ":path") ?? ""
+      // Trailers are a second head.
+      let isFirst = openBytes == 0
+      if isFirst, !CallGuard.streams.contains(path) {
+        if let refusal = connection.client.beginCall() { return refuse(refusal, context) }
+        isBounded = true
+      }
       if CallGuard.conversations.contains(path) {
         beginConversation()
       } else if CallGuard.reflections.contains(path) {
@@ -142,7 +157,7 @@
       // A later check refuses an unknown encoding.
       scanner.allowsCompressed = head.headers["grpc-encoding"].contains { $0 != "identity" }
       // The metadata counts twice, because HTTP/2 and grpc-swift each have a copy.
-      openBytes = CallGuard.streamCostBytes + 2 * size
+      openBytes += (isFirst ? CallGuard.streamCostBytes : 0) + 2 * size
       isComplete = head.endStream
       head.endStream = false
       context.fireChannelRead(wrapInboundOut(.headers(head)))
@@ -247,11 +262,8 @@
       countArrived()
     }
 
-    /// Counts the message of a complete request, because its call waits for the peer to read.
-    func countWaiting() {
-      openBytes = 0
-      countArrived()
-    }
+    /// Counts a complete request, because its call waits for the peer to read.
+    func countWaiting() { countArrived() }
 
     /// The call of a complete request is carried out now.
     func requestIsTaken() { _ = hold(message: 0, stream: 0) }
@@ -273,8 +285,10 @@
     }
 
     private func hold(message: Int, stream: Int) -> RPCStatus? {
-      connection.receivingBytes += message + stream - heldBytes
-      heldBytes = message + stream
+      // The connection has a limit for streams, so waiting calls count only their messages here.
+      let received = message + (isComplete ? 0 : stream)
+      connection.receivingBytes += received - heldBytes
+      heldBytes = received
       guard let conversation else { return incomplete.hold(message + stream) }
       return incomplete.hold(message) ?? conversation.hold(stream)
     }
@@ -354,6 +368,14 @@
       return byteCount
     }
 
+    /// Counts the stream with its answer. The peer can delay the end of the stream by not taking the
+    /// answer, however small the answer is.
+    func holdStream() {
+      guard !isOver, answeredBytes == 0 else { return }
+      answeredBytes = openBytes
+      connection.callBytes += answeredBytes
+    }
+
     /// Notes the number of the answer's bytes that were written or dropped.
     private func answerIsWritten(_ byteCount: Int) {
       unwrittenBytes -= byteCount
@@ -386,6 +408,8 @@
       onEnd()
       onRoom = nil
       give(streamBytes)
+      if isBounded { connection.client.endCall() }
+      connection.callBytes -= answeredBytes
       connection.release(self, answerBytes - unwrittenBytes)
     }
   }

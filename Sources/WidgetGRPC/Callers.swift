@@ -111,6 +111,10 @@
     private var streamBytes = 0 {
       didSet { countUnsent() }
     }
+    /// The memory of the streams of calls whose answers were made.
+    var callBytes = 0 {
+      didSet { countUnsent() }
+    }
     private let unsent: UnsentAccount
     private var calls: [UInt32: CallGuard] = [:]
     private var newestStreamID: UInt32 = 0
@@ -191,7 +195,7 @@
       resume()
     }
 
-    private func countUnsent() { unsent.hold(answerBytes + streamBytes) }
+    private func countUnsent() { unsent.hold(answerBytes + streamBytes + callBytes) }
 
     /// The user's connections together have room again.
     private func roomCame() {
@@ -232,6 +236,7 @@
           for (call, _) in Array(waiting) { call.countWaiting() }
         } else if let (call, start) = waiting.popFirst() {
           call.requestIsTaken()
+          call.holdStream()
           client.expectTasks()
           answerBytes += call.hold(start(false))
           resume()

@@ -39,9 +39,10 @@ public struct ServerLimits: Hashable, Sendable {
   public var streamResetsMax = 10_000
   /// The maximum number of open streams of one user.
   public var subscriptionsPerUIDMax = 16_384
-  /// The maximum number of open streams of all users who may only ask for health.
+  /// The maximum number of open streams of all users who may only ask for health. The same number
+  /// of their calls over gRPC may be open.
   public var subscriptionsUnauthorizedMax = 256
-  /// The maximum number of these streams of one user.
+  /// The maximum number of these streams, and of these calls, of one user.
   public var subscriptionsUnauthorizedPerUIDMax = 32
   /// The maximum memory of the compiled selectors of one user's open streams, in bytes.
   public var selectorMemoryBytesPerUIDMax = 32 << 20

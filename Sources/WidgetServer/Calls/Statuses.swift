@@ -240,7 +240,7 @@ extension RPCStatus {
         "subscriptions_unauthorized_per_uid_max":
         "Close one of your streams"
       case "subscriptions_unauthorized_max":
-        "You may only ask for health: use Check, or try again later"
+        "You may only ask for health, with few streams and calls at a time: try again later"
       case "theme_overrides_max": "Remove values from the theme"
       case _ where limit.hasPrefix("connections_"): "Close one of the connections"
       default: "Remove widgets or values"

@@ -6,12 +6,15 @@ final class InProcessCalls: SlicedWork {
   typealias Start = (_ isAbandoned: Bool) -> Void
 
   let share: WorkShare
+  /// Whether the client may only ask for health.
+  let isUnauthorized: Bool
   /// The requests that began to arrive.
   var requestCount = 0
   private let queue: WorkQueue
   private var waiting = CircularBuffer<Start>()
 
-  init(of peer: Peer, _ queue: WorkQueue) {
+  init(of peer: Peer, _ level: AccessPolicy.Level, _ queue: WorkQueue) {
+    isUnauthorized = level == .nothing
     share = WorkShare(uid: peer.uid)
     self.queue = queue
   }

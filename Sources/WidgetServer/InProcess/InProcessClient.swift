@@ -20,7 +20,8 @@ public struct InProcessClient: Sendable {
     self.peer = peer
     self.service = NIOLoopBound(service, eventLoop: service.context.eventLoop)
     calls = NIOLoopBound(
-      InProcessCalls(of: peer, service.context.work), eventLoop: service.context.eventLoop)
+      InProcessCalls(of: peer, service.policy.level(of: peer), service.context.work),
+      eventLoop: service.context.eventLoop)
     gate = service.gate
   }
 
@@ -30,6 +31,19 @@ public struct InProcessClient: Sendable {
     service.value.context.counters.countBytes(InProcessClient.bytesOfRequest)
     service.value.scheduleMemoryLook()
     return service.value.incompleteRequests.account(of: peer)
+  }
+
+  /// Counts one more open call, if the client may only ask for health. Returns the refusal if the
+  /// user, or all such users together, have too many open calls. Otherwise the caller calls
+  /// `endCall` at the end. Call on the service's event loop.
+  public func beginCall() -> RPCStatus? {
+    guard calls.value.isUnauthorized else { return nil }
+    return service.value.unauthorizedCalls.begin(of: peer.uid, service.value.context.limits)
+  }
+
+  /// Ends a call that `beginCall` has counted. Call on the service's event loop.
+  public func endCall() {
+    if calls.value.isUnauthorized { service.value.unauthorizedCalls.end(of: peer.uid) }
   }
 
   /// Counts the answers and messages of a connection that its peer has not taken. Call on the

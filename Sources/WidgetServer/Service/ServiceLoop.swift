@@ -35,6 +35,7 @@ final class ServiceLoop {
   let connections: Connections
   let incompleteRequests: IncompleteRequests
   let unsentBytes: UnsentBytes
+  var unauthorizedCalls = UnauthorizedCalls()
   let blobs: Blobs
   let reloads: Reloads
   let widgetCache = WidgetCache()

@@ -1,0 +1,101 @@
+#if GRPC
+  import Glibc
+  import NIOCore
+  import Testing
+  import WidgetModel
+  import WidgetProto
+
+  @testable import WidgetGRPC
+  @testable import WidgetServer
+
+  /// Calls whose small answers nobody takes. Each keeps a stream of HTTP/2.
+  @Suite struct `Answers that nobody takes` {
+    private static let streamBytes = 22 << 10
+
+    /// A client whose streams may send nothing until it grants them a window.
+    private static func client(_ server: TestServer) throws -> RawHTTP2 {
+      let client = try server.connect(.init(streamWindow: 0, grantsStreams: false))
+      // A client has to know the settings before it opens more than 100 streams.
+      while client.settings[6] == nil { #expect(try client.fill()) }
+      return client
+    }
+
+    private static func check(_ client: RawHTTP2) throws -> UInt32 {
+      try client.start("Check", HealthCheckRequest(), service: RawHTTP2.health)
+    }
+
+    @Test func `calls count their streams until their answers are taken`() async throws {
+      let limit = 1 << 20
+      try await withServer(limits: .with { $0.unsentBytesPerUIDMax = limit }) { server in
+        let client = try Self.client(server)
+        let streams = try (0..<100).map { _ in try Self.check(client) }
+        // The calls that got no answer wait, and count, too.
+        try server.eventually("all calls count") {
+          $0.unsentBytes.bytes(of: geteuid()) + $0.incompleteRequests.bytes(of: geteuid())
+            > 100 * Self.streamBytes
+        }
+        let unsent = try server.onLoop { $0.unsentBytes.bytes(of: geteuid()) }
+        #expect((limit..<limit + 2 * Self.streamBytes).contains(unsent))
+        for stream in streams { try client.grant(stream, 1 << 16) }
+        for stream in streams { #expect(try client.ending(of: stream).code == 0) }
+        try server.eventually("nothing counts") {
+          $0.unsentBytes.bytes(of: geteuid()) + $0.incompleteRequests.bytes(of: geteuid()) == 0
+        }
+      }
+    }
+
+    @Test func `open watches do not count as unsent answers`() async throws {
+      try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 100_000 }) { server in
+        let client = try server.connect()
+        for _ in 0..<8 { _ = try client.watch() }
+        try server.eventually("all watches") { $0.streams.count == 8 }
+        #expect(try client.health() == .serving)
+      }
+    }
+
+    @Test(arguments: [
+      ("subscriptions_unauthorized_per_uid_max", 4, 9), ("subscriptions_unauthorized_max", 9, 4),
+    ])
+    func `users who may only ask for health have few open calls`(
+      limit: String, perUser: Int, inAll: Int
+    ) async throws {
+      let limits = ServerLimits.with {
+        $0.subscriptionsUnauthorizedPerUIDMax = perUser
+        $0.subscriptionsUnauthorizedMax = inAll
+      }
+      try await withServer(limits: limits, policy: .nobody) { server in
+        let client = try Self.client(server)
+        let streams = try (0..<4).map { _ in try Self.check(client) }
+        try server.eventually("four calls") { $0.unauthorizedCalls.count == 4 }
+        let other = try server.connect()
+        let refusal = try other.ending(of: Self.check(other))
+        #expect(refusal.code == 8)
+        #expect(refusal.details?.errorInfo?.metadata == ["limit": limit, "maximum": "4"])
+        // A watch counts as a stream, not as a call.
+        let watch = try other.start("Watch", HealthCheckRequest(), service: RawHTTP2.health)
+        #expect(try other.next(on: watch) != nil)
+        for stream in streams { try client.grant(stream, 1 << 16) }
+        for stream in streams { #expect(try client.ending(of: stream).code == 0) }
+        try server.eventually("no calls") { $0.unauthorizedCalls.count == 0 }
+        // The end of a connection ends its calls. Trailers begin no second call.
+        let open = try other.begin("\(RawHTTP2.health)/Check")
+        try other.sendData(RawHTTP2.prefixed([]), on: open, isEnd: false)
+        try other.sendTrailers([("x", "y")], on: open)
+        #expect(try other.ending(of: open).code == 0)
+        try server.eventually("no calls") { $0.unauthorizedCalls.count == 0 }
+        #expect(try other.health() == .serving)
+        _ = try other.begin("\(RawHTTP2.health)/Check")
+        try server.eventually("one call") { $0.unauthorizedCalls.count == 1 }
+        other.close()
+        try server.eventually("no calls") { $0.unauthorizedCalls.count == 0 }
+      }
+      // Clients and owners have other limits.
+      try await withServer(limits: limits) { server in
+        let client = try Self.client(server)
+        let streams = try (0..<9).map { _ in try Self.check(client) }
+        for stream in streams { try client.grant(stream, 1 << 16) }
+        for stream in streams { #expect(try client.ending(of: stream).code == 0) }
+      }
+    }
+  }
+#endif
