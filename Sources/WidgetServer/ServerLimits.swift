@@ -44,7 +44,8 @@ public struct ServerLimits: Hashable, Sendable {
   public var subscriptionsUnauthorizedMax = 256
   /// The maximum number of these streams, and of these calls, of one user.
   public var subscriptionsUnauthorizedPerUIDMax = 32
-  /// The maximum memory of the compiled selectors of one user's open streams, in bytes.
+  /// The maximum memory of the filters of one user's open streams, in bytes: compiled expressions,
+  /// and all other terms.
   public var selectorMemoryBytesPerUIDMax = 32 << 20
   /// The maximum number of providers of one user that have a session.
   public var providersPerUIDMax = 256

@@ -37,6 +37,19 @@ import WidgetTransport
     }
   }
 
+  @Test func `a watch keeps little of a service's long name`() async throws {
+    #expect(HealthWatches.services.allSatisfy { $0.utf8.count < HealthWatches.serviceBytesMax })
+    try await withServer(policy: .nobody) { server in
+      // One character of many bytes.
+      let client = try server.connect()
+      let stream = try client.watchHealth("a" + String(repeating: "\u{301}", count: 100_000))
+      #expect(try stream.next()?.status == .serviceUnknown)
+      let kept = try server.onLoop { $0.health.longestService }
+      #expect((1...2 * HealthWatches.serviceBytesMax).contains(kept))
+      withExtendedLifetime(client) {}
+    }
+  }
+
   @Test func `watchers of health get NOT_SERVING when the server stops`() async throws {
     let server = try await startServer(folder: TestFolder())
     let stream = try await onThread {

@@ -82,6 +82,47 @@ import WidgetProto
     }
   }
 
+  @Test func `a stream whose ids, labels, keys or names exceed the user's memory is refused`()
+    async throws
+  {
+    let long = String(repeating: "x", count: 10_000)
+    let selectors = [
+      Selector(ids: try (0..<100).map { try .make("w\($0)x\(long.prefix(100))") }),
+      Selector(kinds: try (0..<100).map { try .make("k\($0)x\(long.prefix(50))") }),
+      Selector(labels: [LabelRequirement(key: long, operator: .notExists)]),
+      Selector(labels: [LabelRequirement(key: "a", operator: .isIn, values: [long])]),
+    ]
+    let mask = try ReadMask(paths: ["data." + long])
+    let maximum = 10_000
+    try await withServer(limits: .with { $0.selectorMemoryBytesPerUIDMax = maximum }) { server in
+      func expectRefusal(_ status: RPCStatus?) {
+        #expect(
+          status?.errorInfo?.metadata
+            == ["limit": "selector_memory_bytes_per_uid_max", "maximum": "\(maximum)"])
+      }
+      for selector in selectors {
+        expectRefusal(try server.connect().watch(WatchWidgetsRequest(selector: selector)).end())
+        expectRefusal(
+          try server.connect().watchEvents(WatchEventsRequest(selector: selector)).end())
+      }
+      expectRefusal(try server.connect().watch(WatchWidgetsRequest(readMask: mask)).end())
+      expectRefusal(try server.connect().watchEvents(WatchEventsRequest(names: [long])).end())
+      // The memory of all streams counts, and the end of a stream frees it.
+      let half = WatchEventsRequest(names: [String(long.prefix(6_000))])
+      let client = try server.connect()
+      let first = try client.watchEvents(half)
+      guard case .opened? = try first.next() else { throw TestFault("not opened") }
+      let used = try server.onLoop { $0.context.streamAccounts.highestSelectorBytes }
+      #expect((6_000...6_100).contains(used))
+      expectRefusal(try server.connect().watchEvents(half).end())
+      client.close()
+      try server.eventually { $0.context.streamAccounts.highestSelectorBytes == 0 }
+      guard case .opened? = try server.connect().watchEvents(half).next() else {
+        throw TestFault("not opened")
+      }
+    }
+  }
+
   @Test func `a stream above the connection's limit is refused`() async throws {
     try await withServer(limits: .with { $0.streamsPerConnectionMax = 2 }) { server in
       let client = try server.connect()

@@ -222,12 +222,15 @@ final class ServiceContext {
 
   /// Counts one more stream, if its user may have one more. Keeps the compiled expression of its
   /// selector. All users who may only ask for health share a small number.
+  ///
+  /// - Parameter termBytes: The memory of the other terms of its filter.
   func openStream(
-    of peer: Peer, _ level: AccessPolicy.Level = .client, selecting selector: Selector = Selector()
+    of peer: Peer, _ level: AccessPolicy.Level = .client, selecting selector: Selector = Selector(),
+    termBytes: Int = 0
   ) throws(RPCStatus) {
     guard phase != .draining else { throw .shuttingDown }
-    try streamAccounts.open(
-      for: peer.uid, level, selectorBytes: store.expressionBytes(of: selector), limits)
+    let selectorBytes = store.expressionBytes(of: selector) + termBytes
+    try streamAccounts.open(for: peer.uid, level, selectorBytes: selectorBytes, limits)
     store.keepExpression(of: selector)
   }
 
@@ -236,9 +239,11 @@ final class ServiceContext {
 
   /// Stops counting a stream.
   func closeStream(
-    of uid: UInt32, _ level: AccessPolicy.Level = .client, selecting selector: Selector = Selector()
+    of uid: UInt32, _ level: AccessPolicy.Level = .client, selecting selector: Selector = Selector(),
+    termBytes: Int = 0
   ) {
-    streamAccounts.close(of: uid, level, selectorBytes: store.dropExpression(of: selector))
+    let selectorBytes = store.dropExpression(of: selector) + termBytes
+    streamAccounts.close(of: uid, level, selectorBytes: selectorBytes)
   }
 
   /// The cursor of a reader that had all events up to a number. The events of this process begin

@@ -27,7 +27,7 @@ struct StreamAccounts {
 
   /// Counts one more stream, if its user may have one more.
   ///
-  /// - Parameter selectorBytes: The memory of its compiled selector.
+  /// - Parameter selectorBytes: The memory of its filter: the compiled expression and the other terms.
   mutating func open(
     for uid: UInt32, _ level: AccessPolicy.Level, selectorBytes: Int, _ limits: ServerLimits
   ) throws(RPCStatus) {

@@ -7,6 +7,9 @@ final class HealthWatches {
   static let services =
     [""] + RPCMethod.Service.allCases.filter { $0 != .health }.map { "\($0.name)" }
     + [HealthCheckRequest.store]
+  /// A stream keeps at most this many bytes of the name of its service. All names of services are
+  /// shorter, so the beginning of a longer name is unknown, too.
+  static let serviceBytesMax = 128
 
   private let context: ServiceContext
   private let storage: StorageHealth
@@ -18,6 +21,8 @@ final class HealthWatches {
   }
 
   var isEmpty: Bool { watches.isEmpty }
+  /// The highest number of bytes of a watch's service.
+  var longestService: Int { watches.values.map(\.service.utf8.count).max() ?? 0 }
 
   private func state(of service: String) -> HealthCheckResponse {
     let works =
@@ -58,8 +63,13 @@ final class HealthWatches {
     _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
   ) throws(RPCStatus) -> HealthWatch {
     try context.openStream(of: peer, level)
+    var service = request.service
+    if service.utf8.count > HealthWatches.serviceBytesMax {
+      service = String(
+        decoding: service.utf8.prefix(HealthWatches.serviceBytesMax), as: UTF8.self)
+    }
     let watch = HealthWatch(
-      sink: sink, uid: peer.uid, level: level, service: request.service, watches: self)
+      sink: sink, uid: peer.uid, level: level, service: service, watches: self)
     watches[ObjectIdentifier(watch)] = watch
     return watch
   }
@@ -69,7 +79,7 @@ final class HealthWatches {
     _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
   ) throws(RPCStatus) -> HealthWatch {
     let watch = try takeOver(request, sink: sink, peer: peer, level: level)
-    watch.told = state(of: request.service)
+    watch.told = state(of: watch.service)
     return watch
   }
 
@@ -109,6 +119,7 @@ final class HealthWatch: ServedStream {
   let sink: any StreamSink
   let uid: UInt32
   let level: AccessPolicy.Level
+  /// The name of the service, or the beginning of a longer name.
   let service: String
   /// The state that the reader knows.
   fileprivate var told: HealthCheckResponse?

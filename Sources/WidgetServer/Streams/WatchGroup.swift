@@ -61,13 +61,41 @@ final class WatchGroup {
     var eventNames: [String] {
       if case .events(_, let names) = self { names } else { [] }
     }
+
+    /// The memory of the terms: ids, kinds, families, label conditions, keys of the mask and names
+    /// of events. The compiled expression counts separately.
+    var termBytes: Int {
+      let (selector, mask) = (selector, mask)
+      var bytes = selector.families.count
+      for id in selector.ids { bytes += Filter.bytes(of: id.rawValue) }
+      // Each kind is in a set, too.
+      for kind in selector.kinds { bytes += 2 * Filter.bytes(of: kind.rawValue) }
+      for label in selector.labels {
+        bytes += Filter.bytes(of: label.key)
+        for value in label.values { bytes += Filter.bytes(of: value) }
+      }
+      for text in mask.dataKeys { bytes += Filter.bytes(of: text) }
+      for text in mask.parameterKeys { bytes += Filter.bytes(of: text) }
+      for text in eventNames { bytes += Filter.bytes(of: text) }
+      return bytes
+    }
+
+    /// The memory of a text in an array. Texts of up to 15 bytes need no other storage.
+    private static func bytes(of text: String) -> Int {
+      let count = text.utf8.count
+      return count > 15 ? 48 + count : 16
+    }
   }
 
   /// The content of the widgets that the members take.
   let content: ContentChoice
 
+  /// The memory of the filter's terms, in bytes.
+  let termBytes: Int
+
   init(_ filter: Filter) {
     self.filter = filter
+    termBytes = filter.termBytes
     content = ContentChoice(filter.contentFamily, filter.mask, isRedacted: filter.isRedacted)
     filterHash = WatchGroup.hash(filter)
     sharesWidgets = filter.mask.isEverything && content == .own && filter.upcomingEntries == 0

@@ -133,7 +133,8 @@ final class WatchStreams {
     group: WatchGroup, sink: any StreamSink, peer: Peer, position: StreamCursor.Position,
     eventCursor: UInt64?, options: Subscription.Options = .init(), id: UInt64? = nil
   ) throws(RPCStatus) -> Subscription {
-    try context.openStream(of: peer, selecting: group.filter.selector)
+    try context.openStream(
+      of: peer, selecting: group.filter.selector, termBytes: group.termBytes)
     let subscription = Subscription(
       id: id ?? context.takeStreamID(), uid: peer.uid, sink: sink, group: group,
       options: options,
@@ -175,7 +176,9 @@ final class WatchStreams {
     rounds.remove(subscription)
     if subscription.isWatcher { audience.watchEnded(subscription.group.filter.selector) }
     subscriptions[subscription.id] = nil
-    context.closeStream(of: subscription.uid, selecting: subscription.group.filter.selector)
+    context.closeStream(
+      of: subscription.uid, selecting: subscription.group.filter.selector,
+      termBytes: subscription.group.termBytes)
   }
 
   /// Ends streams, because this process ends.
