@@ -62,6 +62,12 @@
     private var isRefused = false
     /// Whether the call is one of the bounded calls of a user who may only ask for health.
     private var isBounded = false
+    /// Whether the call is one of reflection. Its stream and its questions count until its end.
+    private var isReflection = false
+    /// The memory of questions without an answer.
+    private var questionBytes = 0
+    /// Makes the next answer of reflection. It waits for room.
+    private var makeAnswer: ((_ isOver: Bool) -> Int)?
     /// Whether grpc-swift has sent the answer's head.
     private var hasHead = false
     private var context: ChannelHandlerContext?
@@ -77,6 +83,8 @@
     private static let streamCostBytes = 22 << 10
     /// The maximum size of a question to reflection. Questions are names.
     private static let questionBytesMax = 64 << 10
+    /// The memory of a question, without its bytes.
+    private static let questionCostBytes = 256
     /// The paths of methods that take any number of messages.
     private static let conversations = Set(
       InProcessClient.methods.filter(\.isConversation).map { "/" + $0.fullName })
@@ -152,6 +160,7 @@
         beginConversation()
       } else if CallGuard.reflections.contains(path) {
         beginConversation()
+        isReflection = true
         scanner.bytesMax = CallGuard.questionBytesMax
       }
       // A later check refuses an unknown encoding.
@@ -160,9 +169,10 @@
       openBytes += (isFirst ? CallGuard.streamCostBytes : 0) + 2 * size
       isComplete = head.endStream
       head.endStream = false
+      if isReflection, let refusal = holdArrived() { return refuse(refusal, context) }
       context.fireChannelRead(wrapInboundOut(.headers(head)))
       guard isComplete else { return connection.callHasBegun(self) }
-      _ = hold(message: 0, stream: 0)
+      if !isReflection { _ = hold(message: 0, stream: 0) }
       let body = HTTP2Frame.FramePayload.Data(data: .byteBuffer(ByteBuffer()), endStream: true)
       context.fireChannelRead(wrapInboundOut(.data(body)))
     }
@@ -202,8 +212,13 @@
         receivedBytes += bytes.readableBytes
         // Between two messages there is no time limit.
         conversation?.isTimed = receivedBytes == 0
+        let (messages, messageBytes) = (scanner.messages, scanner.messageBytes)
         switch scanner.scan(bytes) {
-        case nil: break
+        case nil:
+          guard isReflection else { break }
+          questionBytes +=
+            (scanner.messages - messages) * CallGuard.questionCostBytes
+            + scanner.messageBytes - messageBytes
         case .tooLarge: return refuseSize(context)
         case .compressed:
           return refuse(
@@ -219,7 +234,7 @@
         return refuseSize(context)
       }
       isComplete = body.endStream
-      if isComplete {
+      if isComplete, !isReflection {
         _ = hold(message: 0, stream: 0)
       } else if let refusal = holdArrived() {
         return refuse(refusal, context)
@@ -276,7 +291,7 @@
     /// Counts the received bytes of the request. Returns the refusal if they cannot be held.
     private func holdArrived() -> RPCStatus? {
       let message = conversation == nil ? receivedBytes : scanner.incompleteBytes
-      if let refusal = hold(message: message, stream: openBytes) { return refusal }
+      if let refusal = hold(message: message, stream: openBytes + questionBytes) { return refusal }
       guard connection.receivingBytes > CallerConnection.receivingBytesMax else { return nil }
       return .refused(
         .resourceExhausted, "PROTOCOL_ERROR",
@@ -286,7 +301,7 @@
 
     private func hold(message: Int, stream: Int) -> RPCStatus? {
       // The connection has a limit for streams, so waiting calls count only their messages here.
-      let received = message + (isComplete ? 0 : stream)
+      let received = message + (isComplete && !isReflection ? 0 : stream)
       connection.receivingBytes += received - heldBytes
       heldBytes = received
       guard let conversation else { return incomplete.hold(message + stream) }
@@ -350,6 +365,38 @@
       if wasFull, hasRoom { onRoom?() }
     }
 
+    // MARK: - Reflection
+
+    /// Answers a question when there is room for the answer.
+    ///
+    /// - Parameter make: Makes the answer, exactly once, now or later. It returns the answer's size.
+    ///   If the call is over, it gets true, and makes none.
+    func answer(_ question: ByteBuffer, _ make: @escaping (_ isOver: Bool) -> Int) {
+      makeAnswer = { [unowned self] isOver in
+        questionBytes -= CallGuard.questionCostBytes + question.readableBytes
+        if !isOver { _ = hold(message: scanner.incompleteBytes, stream: openBytes + questionBytes) }
+        return make(isOver)
+      }
+      onRoom = { [unowned self] in answerQuestion() }
+      answerQuestion()
+    }
+
+    /// Ends the wait for room: the call's deadline has passed, or its task has been cancelled.
+    func stopAnswering() {
+      guard let make = makeAnswer else { return }
+      makeAnswer = nil
+      onRoom = nil
+      _ = make(true)
+    }
+
+    private func answerQuestion() {
+      guard !isOver, !isRefused else { return stopAnswering() }
+      guard hasRoom, let make = makeAnswer else { return }
+      makeAnswer = nil
+      onRoom = nil
+      take(make(false))
+    }
+
     // MARK: - Admission
 
     func admit(_ start: @escaping (_ isCancelled: Bool) -> Int) {
@@ -406,6 +453,7 @@
       isOver = true
       _ = hold(message: 0, stream: 0)
       onEnd()
+      stopAnswering()
       onRoom = nil
       give(streamBytes)
       if isBounded { connection.client.endCall() }

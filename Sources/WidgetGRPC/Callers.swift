@@ -25,6 +25,7 @@
       let client: InProcessClient
       let admission: NIOLoopBound<any CallAdmission>
       let room: NIOLoopBound<any StreamRoom>
+      let guarded: NIOLoopBound<CallGuard>
     }
 
     private let state = Mutex(State())
@@ -70,7 +71,8 @@
       let found = CallerCall(
         client: connection.client,
         admission: NIOLoopBound(call, eventLoop: stream.eventLoop),
-        room: NIOLoopBound(call, eventLoop: stream.eventLoop))
+        room: NIOLoopBound(call, eventLoop: stream.eventLoop),
+        guarded: NIOLoopBound(call, eventLoop: stream.eventLoop))
       state.withLock { $0.calls[number] = found }
     }
 

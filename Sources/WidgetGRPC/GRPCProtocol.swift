@@ -35,7 +35,8 @@
       let transport = HTTP2ServerTransport.Custom(
         listenerFactory: connections, config: .widgetd(host.limits, callers: callers))
       let server = GRPCServer(
-        transport: transport, services: [CallService(callers: callers), ReflectionService()])
+        transport: transport,
+        services: [CallService(callers: callers), ReflectionService(callers: callers)])
       let executor = EventLoopTaskExecutor(eventLoop: host.eventLoop) { host.runTask($0) }
       let serving = Task(executorPreference: executor) { try await server.serve() }
       state.withLock {

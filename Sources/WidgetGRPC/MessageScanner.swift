@@ -16,8 +16,13 @@
     var bytesMax: Int
     var allowsCompressed = false
     private var prefix = ByteBuffer()
+    /// The length of the message that is arriving.
+    private var length = 0
     /// The bytes of the message that have not arrived.
     private var missingBytes = 0
+    /// The number of complete messages, and their bytes without prefixes.
+    private(set) var messages = 0
+    private(set) var messageBytes = 0
     /// The received bytes of an incomplete message; 0 between messages.
     private(set) var incompleteBytes = 0
 
@@ -40,14 +45,17 @@
           if var part = bytes.readSlice(length: count) { prefix.writeBuffer(&part) }
           incompleteBytes += count
           guard
-            let (flag, length) = prefix.readMultipleIntegers(as: (UInt8, UInt32).self)
+            let (flag, size) = prefix.readMultipleIntegers(as: (UInt8, UInt32).self)
           else { return nil }
           prefix.clear()
           if flag != 0, !allowsCompressed { return .compressed }
-          if length > bytesMax { return .tooLarge }
-          missingBytes = Int(length)
+          if size > bytesMax { return .tooLarge }
+          (length, missingBytes) = (Int(size), Int(size))
         }
-        if missingBytes == 0, prefix.readableBytes == 0 { incompleteBytes = 0 }
+        guard missingBytes == 0 else { continue }
+        incompleteBytes = 0
+        messages += 1
+        messageBytes += length
       }
       return nil
     }

@@ -8,7 +8,12 @@
   /// that the daemon was built from.
   ///
   /// Older tools use the service's name before it was final; its messages are the same.
+  ///
+  /// Everyone may ask. So an answer is made only when there is room for it, as for a message of a
+  /// stream. The guard of the call counts the questions.
   struct ReflectionService: RegistrableRPCService {
+    let callers: Callers
+
     private static let names = [
       "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
     ]
@@ -20,15 +25,43 @@
             fullyQualifiedService: name, method: "ServerReflectionInfo",
             type: .bidirectionalStreaming),
           deserializer: MessageBytes(), serializer: MessageBytes()
-        ) { request, _ in
-          StreamingServerResponse { writer in
-            for try await message in request.messages {
-              try await writer.write(try ReflectionService.answer(message))
+        ) { request, context in
+          let call = try callers.call(request.metadata)
+          return StreamingServerResponse { writer in
+            try await withRPCCancellationHandler {
+              for try await message in request.messages {
+                guard !context.cancellation.isCancelled,
+                  let answer = try await ReflectionService.answer(message, of: call)
+                else { break }
+                try await writer.write(answer)
+              }
+            } onCancelRPC: {
+              _ = call.client.onLoop { call.guarded.value.stopAnswering() }
             }
             return [:]
           }
         }
       }
+    }
+
+    /// The answer, when there is room for it. nil if the call is over.
+    private static func answer(
+      _ message: ByteBuffer, of call: Callers.CallerCall
+    ) async throws -> ByteBuffer? {
+      try await withCheckedContinuation { continuation in
+        let isServing = call.client.onLoop {
+          call.guarded.value.answer(message) { isOver in
+            guard !isOver else {
+              continuation.resume(returning: Result<ByteBuffer?, any Error>.success(nil))
+              return 0
+            }
+            let answer = Result { () throws -> ByteBuffer? in try ReflectionService.answer(message) }
+            continuation.resume(returning: answer)
+            return (try? answer.get())?.readableBytes ?? 0
+          }
+        }
+        if !isServing { continuation.resume(returning: .success(nil)) }
+      }.get()
     }
 
     private static func answer(_ message: ByteBuffer) throws -> ByteBuffer {

@@ -21,6 +21,8 @@
         #expect(scanner.scan(ByteBuffer(bytes: bytes[start..<end])) == nil)
         let complete = [0, 8, 13, 25].last { $0 <= end } ?? 0
         #expect(scanner.incompleteBytes == end - complete, "after \(end)")
+        #expect(scanner.messages == [8, 13, 25].count { $0 <= end })
+        #expect(scanner.messageBytes == [0: 0, 8: 3, 13: 3, 25: 10][complete])
         start = end
       }
     }

@@ -163,6 +163,10 @@ public struct InProcessClient: Sendable {
   /// the service's event loop.
   public func expectTasks() { calls.value.expectTasks() }
 
+  /// Runs a closure on the service's event loop, at once if the caller is on it. Returns false, and
+  /// runs nothing, if the service has stopped.
+  public func onLoop(_ body: @escaping @Sendable () -> Void) -> Bool { gate.run(body) }
+
   private static func find(_ name: String, _ shape: Method.Shape) throws(RPCStatus) -> Method {
     guard let method = methodsByName[name] else {
       let parts = name.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
