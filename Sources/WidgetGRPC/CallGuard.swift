@@ -415,6 +415,9 @@
       return byteCount
     }
 
+    /// An answer that did not come at once: a provider has made it.
+    func answered(_ byteCount: Int) { connection.addAnswerBytes(hold(byteCount)) }
+
     /// Counts the stream with its answer. The peer can delay the end of the stream by not taking the
     /// answer, however small the answer is.
     func holdStream() {

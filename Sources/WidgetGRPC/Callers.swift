@@ -197,6 +197,9 @@
       resume()
     }
 
+    /// Notes the size of an answer that was made after the start of its call.
+    func addAnswerBytes(_ byteCount: Int) { answerBytes += byteCount }
+
     private func countUnsent() { unsent.hold(answerBytes + streamBytes + callBytes) }
 
     /// The user's connections together have room again.

@@ -32,7 +32,7 @@
               for try await message in request.messages {
                 guard !context.cancellation.isCancelled,
                   let answer = try await ReflectionService.answer(message, of: call)
-                else { break }
+                else { throw RPCError(RPCStatus.deadlineExceeded) }
                 try await writer.write(answer)
               }
             } onCancelRPC: {

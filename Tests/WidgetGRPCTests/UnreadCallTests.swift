@@ -14,7 +14,8 @@
 
     /// A client whose streams may send nothing until it grants them a window.
     private static func client(_ server: TestServer) throws -> RawHTTP2 {
-      let client = try server.connect(.init(streamWindow: 0, grantsStreams: false))
+      let client = try server.connect(
+        .init(streamWindow: 0, connectionWindow: 1 << 30, grantsStreams: false))
       // A client has to know the settings before it opens more than 100 streams.
       while client.settings[6] == nil { #expect(try client.fill()) }
       return client
@@ -41,6 +42,51 @@
         try server.eventually("nothing counts") {
           $0.unsentBytes.bytes(of: geteuid()) + $0.incompleteRequests.bytes(of: geteuid()) == 0
         }
+      }
+    }
+
+    @Test func `an answer that a provider makes later counts until it is taken`() async throws {
+      let size = 100 << 10
+      try await withServer { server in
+        let provider = try server.connect()
+        let session = try provider.begin("widgetd.v1.ProviderService/Provide")
+        func send(_ frame: ProvideRequest) throws {
+          try provider.sendData(
+            RawHTTP2.prefixed(provider.codec.encode(frame)), on: session, isEnd: false)
+        }
+        func nextRequest() throws -> UInt64 {
+          while let bytes = try provider.next(on: session) {
+            let frame = try provider.codec.decode(ProvideResponse.self, from: bytes)
+            if case .snapshotRequest(let request) = frame { return request.id }
+          }
+          throw TestFault("the session ended")
+        }
+        try send(.open(ProvideOpen(provider: "later", answersSnapshots: true)))
+        let kind = Kind(
+          name: try .make("page"), parameters: [Field(name: "text", type: .string)], isOpen: true)
+        try send(.kinds(ProvideKinds(id: 1, kinds: [kind])))
+        try server.eventually("the kind") { $0.context.store.kind(kind.name) != nil }
+        let client = try Self.client(server)
+        let request = GetSnapshotRequest(
+          kind: kind.name, parameters: ["text": .string(String(repeating: "x", count: size))])
+        let calls = try (0..<4).map { _ in
+          try client.start("GetSnapshot", request, service: "widgetd.v1.TimelineService")
+        }
+        for _ in calls {
+          try send(
+            .snapshot(
+              ProvideSnapshot(
+                snapshotRequestID: nextRequest(), outcome: .data(SnapshotData(data: [:])))))
+        }
+        try server.eventually("four answers") {
+          $0.unsentBytes.bytes(of: geteuid()) > calls.count * (size + Self.streamBytes)
+        }
+        for stream in calls { try client.grant(stream, 1 << 20) }
+        for stream in calls {
+          let answer = try client.answer(to: stream, as: GetSnapshotResponse.self)
+          #expect(answer.preview.parameters == request.parameters)
+        }
+        try server.eventually("nothing counts") { $0.unsentBytes.bytes(of: geteuid()) == 0 }
       }
     }
 

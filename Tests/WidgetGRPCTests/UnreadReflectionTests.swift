@@ -79,7 +79,7 @@
     }
 
     @Test func `questions count until they are answered`() async throws {
-      let limit = 200_000
+      let limit = 100_000
       try await withServer(limits: .with { $0.incompleteBytesPerUIDMax = limit }) { server in
         let client = try Self.client(server)
         let stream = try client.begin(Self.path)

@@ -47,6 +47,32 @@ extension Providers {
     }
   }
 
+  @Test func `the parameters of snapshots that wait count for their user`() async throws {
+    let (limit, size) = (100 << 10, 16 << 10)
+    try await withServer(limits: .with { $0.incompleteBytesPerUIDMax = limit }) { server in
+      let provider = try self.opened(server)
+      let client = try server.connect()
+      let request = GetSnapshotRequest(
+        kind: try .make("page"), parameters: ["text": .string(String(repeating: "x", count: size))])
+      let calls = try (0..<10).map { _ in
+        try client.start("GetSnapshot", request, service: Self.timelines)
+      }
+      for _ in 0..<6 {
+        guard case .snapshotRequest = try provider.next() else { throw TestFault("no request") }
+      }
+      for call in calls[6...] {
+        let status = try client.response(to: call).status
+        #expect(status?.errorInfo?.metadata["limit"] == "incomplete_bytes_per_uid_max")
+      }
+      try provider.halfClose()
+      for call in calls[..<6] {
+        let answer = try client.answer(to: call, as: GetSnapshotResponse.self)
+        #expect(answer.preview.isSample)
+      }
+      #expect(try server.onLoop { $0.incompleteRequests.bytes(of: Peer.current.uid) } == 0)
+    }
+  }
+
   @Test func `snapshots that wait are answered at once if the process ends`() async throws {
     try await withServer { server in
       let provider = try self.opened(server)

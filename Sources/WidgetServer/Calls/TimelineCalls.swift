@@ -40,8 +40,10 @@ extension ServiceLoop {
     let request = try context.decode(GetSnapshotRequest.self, payload)
     // An invalid request is refused before a provider is asked.
     let sample = try preview(request.kind, request.family, request.parameters, [:])
-    providers.snapshots.begin(request, as: sample, call, responder, in: providers.table) {
-      (snapshot, reason) throws(RPCStatus) in
+    try providers.snapshots.begin(
+      request, as: sample, call, responder, in: providers.table,
+      counting: incompleteRequests.account(of: responder.peer)
+    ) { (snapshot, reason) throws(RPCStatus) in
       var preview = try self.preview(
         request.kind, request.family, request.parameters,
         snapshot?.data ?? self.sample(of: request.kind), entry: snapshot?.entry ?? [:])

@@ -12,6 +12,10 @@ final class InProcessCall: CallResponder {
   private var continuation: CheckedContinuation<Answer, Never>?
   /// The answer, while it may still be taken back.
   private var answer: Answer?
+  /// The answer's bytes that `countAnswer` has returned. nil before.
+  private var countedBytes: Int?
+  /// Is called with the bytes of an answer that comes after `countAnswer`.
+  var onLaterBytes: ((Int) -> Void)?
 
   init(peer: Peer, service: ServiceLoop, continuation: CheckedContinuation<Answer, Never>) {
     self.peer = peer
@@ -40,8 +44,14 @@ final class InProcessCall: CallResponder {
     flushResponses()
   }
 
-  /// The size of the answer so far, in bytes.
-  var answerBytes: Int {
+  /// Returns the size of the answer so far, in bytes. A provider may answer later.
+  func countAnswer() -> Int {
+    let bytes = answerBytes
+    countedBytes = bytes
+    return bytes
+  }
+
+  private var answerBytes: Int {
     if case .success(let message) = answer { message.readableBytes } else { 0 }
   }
 
@@ -82,6 +92,7 @@ final class InProcessCall: CallResponder {
   func flushResponses() {
     guard let answer, let continuation else { return }
     self.continuation = nil
+    if let countedBytes, answerBytes > countedBytes { onLaterBytes?(answerBytes - countedBytes) }
     continuation.resume(returning: answer)
   }
 

@@ -101,9 +101,10 @@ public struct InProcessClient: Sendable {
         isCancelled ? call.cancel() : call.start(method, request)
       }
       guard let admission else { return calls.value.add(start) }
+      call.onLaterBytes = { admission.value.answered($0) }
       admission.value.admit { isCancelled in
         start(isCancelled)
-        return call.answerBytes
+        return call.countAnswer()
       }
     }
   }
@@ -193,8 +194,11 @@ public struct InProcessClient: Sendable {
 /// Lets calls wait. Confined to the service's event loop.
 public protocol CallAdmission: AnyObject {
   /// Calls `start` exactly once, now or later. `start` gets true if the call must not be carried
-  /// out any more. `start` returns the size of the answer in bytes.
+  /// out any more. `start` returns the size of the answer in bytes, or 0 if the answer comes later.
   func admit(_ start: @escaping (_ isCancelled: Bool) -> Int)
+
+  /// Notes the size of an answer that comes later.
+  func answered(_ byteCount: Int)
 }
 
 /// Bounds the messages of a stream that its peer has not taken. Confined to the service's event

@@ -5,6 +5,8 @@ import WidgetProto
 
 /// The calls of GetSnapshot that wait for a provider. Each asks a separate question, so concurrent
 /// calls do not disturb one another. They do not use the store.
+///
+/// The parameters of a waiting call count as an incomplete request of its user.
 final class Snapshots {
   private let context: ServiceContext
   private var waiting: [UInt64: Waiting] = [:]
@@ -28,14 +30,18 @@ final class Snapshots {
     let responder: any CallResponder
     unowned let session: ServedSession
     let timer: Scheduled<Void>
+    let parameters: IncompleteRequest
     let complete: Completion
   }
 
   /// Asks the provider of a kind, if it answers snapshots. Otherwise the call is answered at once.
+  ///
+  /// - Parameter parameters: The account of the request's parameters, while the call waits.
   func begin(
     _ request: GetSnapshotRequest, as sample: Preview, _ call: UInt32,
-    _ responder: any CallResponder, in table: ProviderTable, _ complete: @escaping Completion
-  ) {
+    _ responder: any CallResponder, in table: ProviderTable,
+    counting parameters: @autoclosure () -> IncompleteRequest, _ complete: @escaping Completion
+  ) throws(RPCStatus) {
     guard let name = context.store.provider(of: request.kind), let session = table.byName[name],
       session.isStarted, !session.isOver
     else {
@@ -58,13 +64,18 @@ final class Snapshots {
       return respond(
         call, responder, complete, nil, "Too many snapshots are being made; try again.", now: false)
     }
+    let parameters = parameters()
+    // The provider has a shorter time limit than a request that arrives.
+    parameters.isTimed = false
+    if let refusal = parameters.hold(request.parameterBytes) { throw refusal }
     lastNumber += 1
     let number = lastNumber
     let timer = context.schedule(in: Snapshots.patience) {
       self.giveUp(number, "The provider did not answer within 2 s.")
     }
     waiting[number] = Waiting(
-      call: call, responder: responder, session: session, timer: timer, complete: complete)
+      call: call, responder: responder, session: session, timer: timer, parameters: parameters,
+      complete: complete)
     session.send(
       .snapshotRequest(
         SnapshotRequest(
@@ -109,7 +120,7 @@ final class Snapshots {
       endedCount -= 1
       // Until then, the users' costs count for their next calls.
       if endedCount == 0, waiting.isEmpty { ended = [:] }
-      respond(asked.call, asked.responder, asked.complete, nil, reason, now: true)
+      respond(to: asked, nil, reason)
     }
     context.work.enqueue(work)
   }
@@ -117,7 +128,12 @@ final class Snapshots {
   private func end(_ number: UInt64, _ data: SnapshotData?, _ reason: String) {
     guard let asked = waiting.removeValue(forKey: number) else { return }
     asked.timer.cancel()
+    respond(to: asked, data, reason)
+  }
+
+  private func respond(to asked: Waiting, _ data: SnapshotData?, _ reason: String) {
     respond(asked.call, asked.responder, asked.complete, data, reason, now: true)
+    _ = asked.parameters.hold(0)
   }
 
   /// The time is `now`, because this runs outside of the turn that read the call.
@@ -165,5 +181,12 @@ private final class EndedSnapshots: SlicedWork {
   /// Gives all answers. Later work gives none.
   func abandon() {
     while let answer = answers.popFirst() { answer() }
+  }
+}
+
+extension GetSnapshotRequest {
+  /// The memory of its parameters, in bytes.
+  fileprivate var parameterBytes: Int {
+    parameters?.entries.reduce(0) { $0 + 32 + $1.key.utf8.count + $1.value.costBytes } ?? 0
   }
 }
