@@ -91,8 +91,8 @@ extension WidgetStore {
 
   /// Visits the ids and kinds of widgets. O(widgets looked at).
   ///
-  /// Throws `widgetNotFound` if one of the ids does not exist, and `quotaExceeded` if the selector
-  /// costs more than `scanCostMax`.
+  /// Throws `widgetNotFound` if one of the ids does not exist, and `quotaExceeded` if the visit of all
+  /// widgets, or of the selected ones, costs more than `scanCostMax`.
   public func forEachWidget(
     in target: PresenceTarget, _ body: (WidgetID, KindName) -> Void
   ) throws(StoreError) {
@@ -106,6 +106,9 @@ extension WidgetStore {
     case .selector(let selector):
       try forEachSelected(selector, parts: 1) { record in body(record.id, record.kind) }
     case .all:
+      guard count <= max(1, limits.scanCostMax) else {
+        throw .quotaExceeded(limit: "scan_cost_max", maximum: limits.scanCostMax)
+      }
       for entry in records.order.entries {
         if let record = records[Int(entry.slot)] { body(record.id, record.kind) }
       }

@@ -124,6 +124,15 @@ struct ScanTests {
       refused = error
     }
     #expect(refused == .quotaExceeded(limit: "scan_cost_max", maximum: ScanTests.count))
+    // So does a call about all widgets.
+    for (costMax, isRefused) in [(ScanTests.count - 1, true), (ScanTests.count, false)] {
+      let store = try makeStore(scanCostMax: costMax)
+      var (visits, refused) = (0, false)
+      do throws(StoreError) { try store.forEachWidget(in: .all) { _, _ in visits += 1 } } catch {
+        refused = error == .quotaExceeded(limit: "scan_cost_max", maximum: costMax)
+      }
+      #expect(refused == isRefused && visits == (isRefused ? 0 : costMax))
+    }
     var roomy = try makeStore(scanCostMax: 1_000)
     try roomy.forEachWidget(in: target) { _, _ in }
     try roomy.run(.setPresence(target, .hide))

@@ -42,6 +42,9 @@ final class Refreshes {
         delivery.attend(session)
       }
     } catch {
+      if case .all = request.target, case .quotaExceeded(let limit, let maximum) = error {
+        throw .quotaExceeded(limit, maximum, field: "all")
+      }
       throw RPCStatus(error)
     }
     response.budgets = allowed.keys.sorted { $0.rawValue.precedesByBytes($1.rawValue) }
