@@ -139,6 +139,7 @@ final class ServiceLoop {
       isMemoryLookScheduled = false
       if memory.look(at: context.counters.work) {
         context.store.forgetRecentExpressions()
+        widgetCache.removeAll()
         releaseMemory()
       } else {
         scheduleMemoryLook()

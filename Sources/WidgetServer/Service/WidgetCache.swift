@@ -1,7 +1,8 @@
 import WidgetModel
 
 /// Encoded answers to GetWidget for whole widgets: a small table without chains. Two widgets may
-/// share a place; then each replaces the other.
+/// share a place; then each replaces the other. An answer that does not fit beside the others
+/// replaces all of them.
 final class WidgetCache {
   private struct Entry {
     let id: WidgetID
@@ -10,7 +11,11 @@ final class WidgetCache {
   }
 
   private static let placeCount = 64
+  /// The maximum size of all answers, in bytes.
+  static let bytesMax = 1 << 20
 
+  /// The size of all answers, in bytes.
+  private(set) var byteCount = 0
   private var entries = [Entry?](repeating: nil, count: WidgetCache.placeCount)
 
   /// The answer for a widget at its revision.
@@ -22,11 +27,18 @@ final class WidgetCache {
   }
 
   func keep(_ response: [UInt8], for id: WidgetID, at revision: Revision) {
-    entries[WidgetCache.place(of: id)] = Entry(id: id, revision: revision, response: response)
+    let place = WidgetCache.place(of: id)
+    byteCount -= entries[place]?.response.count ?? 0
+    entries[place] = nil
+    if byteCount + response.count > WidgetCache.bytesMax { removeAll() }
+    guard response.count <= WidgetCache.bytesMax else { return }
+    entries[place] = Entry(id: id, revision: revision, response: response)
+    byteCount += response.count
   }
 
   func removeAll() {
     for index in entries.indices { entries[index] = nil }
+    byteCount = 0
   }
 
   private static func place(of id: WidgetID) -> Int {
