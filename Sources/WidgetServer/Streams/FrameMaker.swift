@@ -12,6 +12,8 @@ final class FrameMaker {
   private let releaseMemory: @Sendable () -> Void
   private var nextReleaseAt = NIODeadline.uptimeNanoseconds(0)
   private var encodedWidgets = EncodedWidgets(bytesMax: FrameMaker.encodedBytesMax)
+  /// The bytes of the snapshot frames that all groups keep.
+  private let snapshotBudget = SnapshotBudget(bytesMax: FrameMaker.snapshotBytesMax)
   /// The number of caches that wait to be freed, and the bytes freed since memory was given back.
   private var waitingToFree = 0
   private var freedBytes = 0
@@ -189,7 +191,8 @@ final class FrameMaker {
     guard let chunks else { return nil }
     let messages = snapshotMessages(joining: chunks) + upcomingMessages(group, of: widgets)
     if slot == 0, next == nil {
-      group.snapshots.keep(messages, of: chunk, at: context.store.revision)
+      group.snapshots.keep(
+        messages, of: chunk, at: context.store.revision, within: snapshotBudget)
     }
     return messages
   }
@@ -277,6 +280,9 @@ final class FrameMaker {
   private static var releasedBytesMin: Int { 1 << 20 }
   /// The most bytes of widgets that are kept encoded.
   private static var encodedBytesMax: Int { 16 << 20 }
+  /// The most bytes of snapshot frames that all groups keep: those of two or three groups with 45,000
+  /// widgets of 100 bytes.
+  private static var snapshotBytesMax: Int { 32 << 20 }
   private static var encodedKept: TimeAmount { .seconds(3) }
 
   /// The changes, as parts of a snapshot: whole widgets, and ids of removed ones.

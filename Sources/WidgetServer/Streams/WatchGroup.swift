@@ -9,7 +9,7 @@ final class WatchGroup {
   private(set) var members: [Subscription] = []
 
   /// Frames that its members share.
-  var snapshots = SnapshotFrames()
+  let snapshots = SnapshotFrames()
   var changes = ChangeFrames()
 
   /// The filter of a stream.

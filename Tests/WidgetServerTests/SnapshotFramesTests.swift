@@ -1,0 +1,47 @@
+import NIOCore
+import Testing
+import WidgetModel
+
+@testable import WidgetServer
+
+/// Snapshot frames that the readers of a group share.
+struct SnapshotFramesTests {
+  private static func message(_ size: Int) -> EncodedMessage {
+    EncodedMessage(byteCount: size) { _ in }
+  }
+
+  /// The bytes that a message of this size takes.
+  private static func bytes(_ size: Int) -> Int { message(size).payload.readableBytes }
+
+  @Test func `all groups keep at most the budget, and the end of a group frees its part`() {
+    let size = Self.bytes(1_000)
+    let budget = SnapshotBudget(bytesMax: 3 * size)
+    var groups = (0..<5).map { _ in SnapshotFrames() }
+    for group in groups {
+      _ = group.use(at: .now(), chunk: 0)
+      group.keep([Self.message(1_000)], of: 0, at: 1, within: budget)
+    }
+    #expect(budget.bytes == 3 * size)
+    #expect(groups.map { $0.frames(of: 0, changedAt: 1) != nil } == [true, true, true, false, false])
+    groups[0].removeAll()
+    #expect(budget.bytes == 2 * size)
+    groups.remove(at: 1)
+    #expect(budget.bytes == size)
+    groups = []
+    #expect(budget.bytes == 0)
+  }
+
+  @Test func `newer frames of a chunk replace the older ones`() {
+    let budget = SnapshotBudget(bytesMax: Self.bytes(1_000))
+    let group = SnapshotFrames()
+    _ = group.use(at: .now(), chunk: 0)
+    group.keep([Self.message(1_000)], of: 0, at: 1, within: budget)
+    group.keep([Self.message(500)], of: 0, at: 2, within: budget)
+    #expect(budget.bytes == Self.bytes(500) && group.bytes == budget.bytes)
+    #expect(group.frames(of: 0, changedAt: 2)?.count == 1)
+    // Without room, the older frames stay, and are found at their revision only.
+    group.keep([Self.message(2_000)], of: 0, at: 3, within: budget)
+    #expect(group.frames(of: 0, changedAt: 3) == nil)
+    #expect(budget.bytes == Self.bytes(500))
+  }
+}
