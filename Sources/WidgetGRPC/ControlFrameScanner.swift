@@ -22,8 +22,6 @@
     /// Whether a header block is open. Other frames are not allowed in it.
     private var isInHeaderBlock = false
 
-    private static let endHeaders: UInt8 = 4
-
     /// - Parameter openingBytes: The length of the connection preface.
     init(openingBytes: Int = 24) {
       passing = openingBytes
@@ -73,7 +71,7 @@
     private mutating func follow(_ head: FrameHead) {
       switch head.type {
       case FrameHead.headers, FrameHead.pushPromise, FrameHead.continuation:
-        isInHeaderBlock = head.flags & ControlFrameScanner.endHeaders == 0
+        isInHeaderBlock = !head.endsHeaders
       default: break
       }
     }
@@ -110,6 +108,9 @@
     static let continuation: UInt8 = 9
     static let pingBytes = 8
     static let resetBytes = 4
+
+    /// Whether its header block ends with it, if it has a part of one.
+    var endsHeaders: Bool { flags & 4 != 0 }
 
     /// Whether it asks for an answer.
     var isPing: Bool {

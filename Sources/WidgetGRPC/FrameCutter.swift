@@ -11,6 +11,12 @@
 
     /// The number of bytes to pass unread: the connection preface, then the payload of a frame.
     private var passing: Int
+    /// The head of the frame that is passing.
+    private var frame: FrameHead?
+    /// The bytes of the frames of the open header block.
+    private var blockBytes = 0
+    /// The number of frames and header blocks that have passed completely.
+    private(set) var completeCount = 0
     private var arrived = ByteBuffer()
     /// The number of bytes to drop: the rest of a refused stream's frame.
     private var dropping = 0
@@ -37,6 +43,13 @@
     /// Whether there is another piece.
     var hasMore: Bool {
       arrived.readableBytes > (passing > 0 || dropping > 0 ? 0 : FrameHead.bytes - 1)
+    }
+
+    /// The passed bytes that HTTP/2 buffers, because the rest of their frame, or the frame that ends
+    /// their header block, has not arrived. HTTP/2 passes the bytes of data on.
+    var incompleteBytes: Int {
+      guard let frame, frame.type != FrameHead.data else { return blockBytes }
+      return blockBytes + FrameHead.bytes + frame.length - passing
     }
 
     /// Drops what follows the heads of streams that begin from now on, because HTTP/2 refuses them.
@@ -85,6 +98,7 @@
           let count = min(passing, arrived.readableBytes)
           arrived.moveReaderIndex(forwardBy: count)
           passing -= count
+          if passing == 0 { endFrame() }
           continue
         }
         guard let head = arrived.peekHead(), frames < FrameCutter.framesMax,
@@ -94,6 +108,7 @@
         frames += 1
         if head.takesLong { hasLongFrame = true }
         if head.isOfStream { pieceIsOfStream = true }
+        frame = head
         passing = FrameHead.bytes + head.length
       }
       let piece = unread.beginning(upTo: arrived)
@@ -102,6 +117,17 @@
         arrived = arrived.readableBytes == 0 ? ByteBuffer() : ByteBuffer(buffer: arrived.slice())
       }
       return piece.readableBytes > 0 ? piece : nil
+    }
+
+    private mutating func endFrame() {
+      guard let frame else { return }
+      self.frame = nil
+      if frame.isOfHeaderBlock, !frame.endsHeaders {
+        blockBytes += FrameHead.bytes + frame.length
+      } else {
+        if frame.isOfHeaderBlock { blockBytes = 0 }
+        completeCount += 1
+      }
     }
 
     /// Drops the frames that come next, if they are of refused streams.
@@ -131,6 +157,10 @@
       case FrameHead.headers, FrameHead.reset, FrameHead.settings: true
       default: false
       }
+    }
+
+    fileprivate var isOfHeaderBlock: Bool {
+      type == FrameHead.headers || type == FrameHead.continuation
     }
 
     /// Whether it begins or ends a stream, or has data of one.

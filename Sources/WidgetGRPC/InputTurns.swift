@@ -28,6 +28,10 @@
     private var isReadPending = false
     /// Dropped data that was not given back to the window of the connection.
     private var droppedBytes = 0
+    /// The bytes of frames and header blocks that have not arrived completely. nil before the first.
+    private var incomplete: IncompleteRequest?
+    /// The cutter's number of complete frames when these bytes were counted.
+    private var countedAt = 0
     /// Less than this waits for more, so that small frames cause no frame each.
     private static let droppedBytesMin = 4 << 10
 
@@ -72,6 +76,7 @@
     private func pass() {
       guard let context else { return }
       let piece = cutter.next()
+      guard countIncomplete() else { return close(context, "its frames exceed a limit") }
       droppedBytes += cutter.takeDroppedBytes()
       giveBack(context)
       guard let piece else { return }
@@ -79,6 +84,39 @@
       if cutter.pieceIsOfStream { connection.client.expectTasks() }
       context.fireChannelRead(wrapInboundOut(piece))
       if !isReading { completeRead(context) }
+    }
+
+    /// Counts the frame, or the header block, whose rest has not arrived. Returns false if a limit
+    /// forbids it.
+    private func countIncomplete() -> Bool {
+      let bytes = cutter.incompleteBytes
+      guard bytes > 0 || incomplete != nil else { return true }
+      let account = incomplete ?? connection.client.incompleteRequest()
+      if incomplete == nil {
+        incomplete = account
+        account.endLate = { [weak self] in self?.closeLate() ?? true }
+      }
+      if countedAt != cutter.completeCount {
+        // The time of another frame begins.
+        _ = account.hold(0)
+        countedAt = cutter.completeCount
+      }
+      return account.hold(bytes) == nil
+    }
+
+    /// Closes the connection, because a frame has not arrived in time. Returns false if the rest
+    /// waits for its turn here.
+    private func closeLate() -> Bool {
+      guard let context else { return true }
+      guard !cutter.hasMore else { return false }
+      close(context, "a frame did not arrive within request_milliseconds")
+      return true
+    }
+
+    private func close(_ context: ChannelHandlerContext, _ reason: String) {
+      _ = incomplete?.hold(0)
+      connection.client.logClosing(because: reason)
+      context.close(promise: nil)
     }
 
     /// Gives dropped data back to the window of the connection. Otherwise the peer could send less
@@ -118,6 +156,8 @@
 
     func channelInactive(context: ChannelHandlerContext) {
       cutter = FrameCutter()
+      _ = incomplete?.hold(0)
+      incomplete = nil
       self.context = nil
       context.fireChannelInactive()
       // If a connection ends while it is being read, `channelReadComplete` does not follow.

@@ -57,6 +57,28 @@
       #expect(Array(bytes.joined()) == conversation)
     }
 
+    @Test func `the cutter counts the bytes of frames and header blocks that are not complete`() {
+      let continuation = Self.frame(9, stream: 1, [UInt8](repeating: 0x82, count: 50))
+      let parts: [(bytes: [UInt8], staysOpen: Bool, isData: Bool)] = [
+        (Self.settings, false, false), (Self.openHead, true, false), (continuation, true, false),
+        (Self.restOfHead, false, false), (Self.body, false, true), (Self.window, false, false),
+      ]
+      var cutter = FrameCutter(openingBytes: 0)
+      var open = 0
+      for part in parts {
+        let before = cutter.completeCount
+        // Without its last byte, a frame is not complete. A head is passed on when it is there whole.
+        for end in 0..<part.bytes.count {
+          #expect(cutter.incompleteBytes == open + (part.isData || end < 9 ? 0 : end))
+          cutter.receive(ByteBuffer(bytes: part.bytes[end..<end + 1]))
+          while cutter.hasMore, cutter.next() != nil {}
+        }
+        open = part.staysOpen ? open + part.bytes.count : 0
+        #expect(cutter.incompleteBytes == open)
+        #expect(cutter.completeCount - before == (part.staysOpen ? 0 : 1))
+      }
+    }
+
     @Test func `only the heads of refused streams are passed on`() {
       func onStream(_ id: UInt8, _ frames: [UInt8]...) -> [UInt8] {
         frames.flatMap { frame in frame.prefix(8) + [id] + frame.dropFirst(9) }

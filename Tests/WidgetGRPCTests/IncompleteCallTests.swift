@@ -107,6 +107,50 @@
       }
     }
 
+    /// The first bytes of a header block that has no end.
+    private static let openBlock: [UInt8] =
+      RawHTTP2.frame(
+        RawHTTP2.Frame.headers, stream: 1, payload: [UInt8](repeating: 0x82, count: 10_000))
+      + RawHTTP2.frame(
+        RawHTTP2.Frame.continuation, stream: 1, payload: [UInt8](repeating: 0x82, count: 10_000))
+
+    @Test func `a header block without an end counts, and ends its connection in time`()
+      async throws
+    {
+      try await withServer { server in
+        let client = try server.connect()
+        #expect(try client.health() == .serving)
+        try client.send(Self.openBlock)
+        try Self.wait(in: server) { $0 == Self.openBlock.count }
+        // A frame that is not complete counts, too.
+        try client.send([0, 0x10, 0, RawHTTP2.Frame.continuation, 0, 0, 0, 0, 1] + [0x82, 0x82])
+        try Self.wait(in: server) { $0 == Self.openBlock.count + 11 }
+        client.close()
+        try Self.wait(in: server) { $0 == 0 }
+      }
+      try await withServer(limits: .with { $0.requestMilliseconds = 1 }) { server in
+        let client = try server.connect()
+        try client.send(Self.openBlock)
+        try client.readToEnd()
+        #expect(try server.connect().health() == .serving)
+        try Self.wait(in: server) { $0 == 0 }
+      }
+    }
+
+    @Test func `header blocks above the user's bytes end their connections`() async throws {
+      let limits = ServerLimits.with { $0.incompleteBytesPerUIDMax = 30_000 }
+      try await withServer(limits: limits) { server in
+        let first = try server.connect()
+        try first.send(Self.openBlock)
+        try Self.wait(in: server) { $0 == Self.openBlock.count }
+        let second = try server.connect()
+        try second.send(Self.openBlock)
+        try second.readToEnd()
+        #expect(try Self.bytes(server) == Self.openBlock.count)
+        #expect(try server.connect().health() == .serving)
+      }
+    }
+
     @Test func `an open gRPC stream between two messages is not cut off in time`() async throws {
       try await withServer(limits: .with { $0.requestMilliseconds = 1 }) { server in
         let client = try server.connect()

@@ -56,6 +56,11 @@ public struct InProcessClient: Sendable {
   /// The memory of the requests that the client began.
   var requestBytes: Int { calls.value.requestCount * InProcessClient.bytesOfRequest }
 
+  /// Logs that the client's connection is closed. Call on the service's event loop.
+  public func logClosing(because reason: String) {
+    service.value.context.logClosing(peer, because: reason)
+  }
+
   /// The maximum time for a request to arrive, in milliseconds. Call on the service's event loop.
   public var requestMilliseconds: Int { service.value.context.limits.requestMilliseconds }
 
