@@ -124,11 +124,11 @@ def begin_over_grpc(path, connections, streams, seconds):
     time.sleep(seconds)
 
 
-def open_over_grpc(path, connections):
+def open_over_grpc(path, connections, **settings):
     """Opens connections and waits for the server's settings, which allow many streams."""
     peers = [connected(path) for _ in range(connections)]
     for peer in peers:
-        peer.sendall(http2.PREFACE + http2.settings() + http2.window_update(0, 1 << 30))
+        peer.sendall(http2.PREFACE + http2.settings(**settings) + http2.window_update(0, 1 << 30))
     for peer in peers:
         peer.recv(1 << 16)
         peer.sendall(http2.frame(http2.SETTINGS, http2.ACK))
@@ -170,12 +170,8 @@ def repeat_over_grpc(path, connections, frame, seconds):
 
 def flood_over_grpc(path, connections, count):
     """Sends so many calls on every connection at once, and reads until all are answered."""
-    headers = http2.request_headers(http2.path_of("GetWidget"))
-    body = http2.request("GetWidget", id="own")
-    calls = memoryview(b"".join(
-        http2.frame(http2.HEADERS, http2.END_HEADERS, 1 + 2 * number, headers)
-        + http2.frame(http2.DATA, http2.END_STREAM, 1 + 2 * number, body)
-        for number in range(count)))
+    calls = memoryview(calls_over_grpc(
+        count, http2.path_of("GetWidget"), http2.request("GetWidget", id="own")))
     pending = {peer: (calls, b"", count) for peer in open_over_grpc(path, connections)}
     end = time.monotonic() + PATIENCE
     while pending and time.monotonic() < end:
@@ -196,13 +192,18 @@ def flood_over_grpc(path, connections, count):
         time.sleep(0.001)
 
 
-def open_without_body(path, connections, streams, seconds):
-    """Opens calls whose requests have only a head, with much metadata."""
-    headers = http2.request_headers(http2.path_of("GetWidget"), ("x", "y" * 2_000))
-    heads = memoryview(b"".join(
+def calls_over_grpc(count, path, body, *more):
+    """The bytes of so many calls. Without a body, only their heads."""
+    headers = http2.request_headers(path, *more)
+    return b"".join(
         http2.frame(http2.HEADERS, http2.END_HEADERS, 1 + 2 * number, headers)
-        for number in range(streams)))
-    rests = {peer: heads for peer in open_over_grpc(path, connections)}
+        + (http2.frame(http2.DATA, http2.END_STREAM, 1 + 2 * number, body) if body else b"")
+        for number in range(count))
+
+
+def hold_over_grpc(path, connections, start, seconds, **settings):
+    """Sends the same bytes on each connection, and reads what the server may send."""
+    rests = {peer: memoryview(start) for peer in open_over_grpc(path, connections, **settings)}
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         for peer in list(rests):
@@ -210,6 +211,34 @@ def open_without_body(path, connections, streams, seconds):
             if answers is None:
                 del rests[peer]
         time.sleep(0.002)
+
+
+def open_without_body(path, connections, streams, seconds):
+    """Opens calls whose requests have only a head, with much metadata."""
+    hold_over_grpc(path, connections, calls_over_grpc(
+        streams, http2.path_of("GetWidget"), b"", ("x", "y" * 2_000)), seconds)
+
+
+def leave_unread(path, connections, streams, seconds):
+    """Makes calls with small answers that cannot be sent, because the windows stay closed."""
+    hold_over_grpc(path, connections, calls_over_grpc(
+        streams, http2.path_of("GetWidget"), http2.request("GetWidget", id="own")), seconds,
+        INITIAL_WINDOW=0)
+
+
+def ask_reflection(path, connections, streams, seconds):
+    """Asks for the description of a service, with windows that stay closed."""
+    symbol = b"widgetd.v1.WidgetService"
+    hold_over_grpc(path, connections, calls_over_grpc(
+        streams, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+        http2.message(b"\x22" + bytes([len(symbol)]) + symbol)), seconds, INITIAL_WINDOW=0)
+
+
+def begin_heads(path, connections, seconds):
+    """Begins blocks of headers that never end."""
+    part = http2.request_headers(http2.path_of("GetWidget"), ("x", "y" * 15_000))
+    hold_over_grpc(path, connections, http2.frame(http2.HEADERS, 0, 1, part)
+                   + 4 * http2.frame(http2.CONTINUATION, 0, 1, bytes([0x82]) * 16_000), seconds)
 
 
 def break_over_grpc(path, seconds):
@@ -230,12 +259,29 @@ def break_over_grpc(path, seconds):
                 pass
 
 
-def crowd(path, user, count, seconds):
-    """As this user, holds so many connections and sends nothing. Connects again if a connection is closed."""
-    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * count, 2 * count))
+def as_user(user, run, *arguments):
+    """Runs a function as this user."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (10_000, 10_000))
     os.setgroups([])
     os.setgid(STRANGERS[-1])
     os.setuid(user)
+    run(*arguments)
+
+
+def as_strangers(run, *arguments):
+    """Runs a function as each user without the right to call, at the same time."""
+    crowds = [multiprocessing.Process(target=as_user, args=(user, run, *arguments))
+              for user in STRANGERS]
+    for process in crowds:
+        process.start()
+    for process in crowds:
+        process.join()
+    if any(process.exitcode for process in crowds):
+        raise SystemExit("a crowd failed")
+
+
+def crowd(path, count, seconds):
+    """Holds so many connections and sends nothing. Connects again if a connection is closed."""
     held = collections.deque()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -246,14 +292,7 @@ def crowd(path, user, count, seconds):
 
 def lock_out(path, count, seconds):
     """Holds so many connections of each user without the right to call."""
-    crowds = [multiprocessing.Process(target=crowd, args=(path, user, count, seconds))
-              for user in STRANGERS]
-    for process in crowds:
-        process.start()
-    for process in crowds:
-        process.join()
-    if any(process.exitcode for process in crowds):
-        raise SystemExit("a crowd failed")
+    as_strangers(crowd, path, count, seconds)
 
 
 def churn(path, seconds):
@@ -317,16 +356,9 @@ def ask_the_hung(path, count, size):
             "GetSnapshot", count, kind="k", parameters=values({"t": "y" * size})), count)
 
 
-def watch_health(path, user, connections, streams, seconds):
-    """As this user: opens streams of the daemon's health over gRPC."""
-    os.setgroups([])
-    os.setgid(STRANGERS[-1])
-    os.setuid(user)
-    head = http2.request_headers("/grpc.health.v1.Health/Watch")
-    start = b"".join(
-        http2.frame(http2.HEADERS, http2.END_HEADERS, 1 + 2 * number, head)
-        + http2.frame(http2.DATA, http2.END_STREAM, 1 + 2 * number, http2.message(b""))
-        for number in range(streams))
+def watch_health(path, connections, streams, seconds):
+    """Opens streams of the daemon's health over gRPC, and reads nothing."""
+    start = calls_over_grpc(streams, "/grpc.health.v1.Health/Watch", http2.message(b""))
     for peer in open_over_grpc(path, connections):
         peer.settimeout(1)
         try:
@@ -336,13 +368,13 @@ def watch_health(path, user, connections, streams, seconds):
     time.sleep(seconds)
 
 
-def crowd_health(path, connections, streams, seconds):
-    """Opens streams of health, as each of the users who may call nothing else."""
-    crowds = [multiprocessing.Process(
-        target=watch_health, args=(path, user, connections, streams, seconds)) for user in STRANGERS]
-    for process in crowds:
-        process.start()
-    for process in crowds:
-        process.join()
-    if any(process.exitcode for process in crowds):
-        raise SystemExit("a crowd failed")
+def check_health(path, connections, streams, seconds):
+    """Asks for the daemon's health over gRPC, with windows that stay closed."""
+    hold_over_grpc(path, connections, calls_over_grpc(
+        streams, "/grpc.health.v1.Health/Check", http2.message(b"")), seconds, INITIAL_WINDOW=0)
+
+
+def refresh_all(path, count):
+    """Asks a provider to refresh all widgets. The provider has a session, and no widgets."""
+    with provide(path, [{"name": "k", "open": True}]):
+        flood(path, 1, frames("RefreshWidgets", count, all=True), count)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Callable
 
 from driver.attackers import (
-    LONG, LOOK, ask_the_hung, begin_over_grpc, break_over_grpc, churn, crowd_health, flood,
-    flood_over_grpc, frames, hold, lock_out, open_without_body, repeat_over_grpc, watch_over_grpc,
+    LONG, LOOK, as_strangers, ask_reflection, ask_the_hung, begin_heads, begin_over_grpc,
+    break_over_grpc, check_health, churn, flood, flood_over_grpc, frames, hold, leave_unread, lock_out,
+    open_without_body, refresh_all, repeat_over_grpc, watch_health, watch_over_grpc,
     watch_the_watched)
 from lib import http2
 from lib.protobuf import values
@@ -96,8 +97,8 @@ class Attack:
     later: int = 2
 
 
-# incomplete_bytes_per_uid_max, kind_memory_bytes_per_uid_max
-MESSAGES, KINDS = 64, 64
+# incomplete_bytes_per_uid_max, kind_memory_bytes_per_uid_max, unsent_bytes_per_uid_max
+MESSAGES, KINDS, UNSENT = 64, 64, 64
 
 
 def streams_over_grpc(connections, streams):
@@ -135,6 +136,9 @@ ATTACKS = {
     "snapshots": Attack(
         "1,500 snapshots of 1 MiB, provider hangs",
         lambda path: ask_the_hung(path, 1_500, 1 << 20)),
+    "refreshes": Attack(
+        "500 refreshes of all widgets",
+        lambda path: refresh_all(path, 500), prepare_widgets),
     "times": Attack(
         "500 timelines of 1,000 rare times",
         lambda path: flood(path, 1, frames("GetTimeline", 500, id="rare", limit=1_000), 500),
@@ -154,7 +158,13 @@ ATTACKS = {
         lambda path: lock_out(path, 4_096, 15), by_strangers=True),
     "grpc-strangers": Attack(
         "gRPC: 2 x 32 x 512 health streams, no rights",
-        lambda path: crowd_health(path, 32, 512, 15), by_strangers=True),
+        lambda path: as_strangers(watch_health, path, 32, 512, 15), by_strangers=True),
+    "grpc-strangers-unread": Attack(
+        "gRPC: 2 x 32 x 1,000 checks, windows of 0, no rights",
+        lambda path: as_strangers(check_health, path, 32, 1_000, 8), by_strangers=True),
+    "grpc-strangers-reflection": Attack(
+        "gRPC: 2 x 32 x 1,000 reflections, unread, no rights",
+        lambda path: as_strangers(ask_reflection, path, 32, 1_000, 8), by_strangers=True),
     "churn": Attack(
         "30 s of calls, watches and sessions", lambda path: churn(path, 30), later=60),
     "grpc-watches": Attack(
@@ -171,6 +181,15 @@ ATTACKS = {
     "grpc-heads": Attack(
         "gRPC: 16 x 1,000 calls of 2 KB without a body",
         lambda path: open_without_body(path, 16, 1_000, 10), quota=MESSAGES, over_grpc=True),
+    "grpc-blocks": Attack(
+        "gRPC: 900 blocks of headers without an end",
+        lambda path: begin_heads(path, 900, 10), quota=MESSAGES, over_grpc=True),
+    "grpc-unread": Attack(
+        "gRPC: 16 x 1,000 calls, windows of 0",
+        lambda path: leave_unread(path, 16, 1_000, 10), quota=MESSAGES + UNSENT, over_grpc=True),
+    "grpc-reflection": Attack(
+        "gRPC: 16 x 1,000 reflections, windows of 0",
+        lambda path: ask_reflection(path, 16, 1_000, 10), quota=MESSAGES + UNSENT, over_grpc=True),
     "grpc-calls": Attack(
         "gRPC: 16 x 500 calls, at once",
         lambda path: flood_over_grpc(path, 16, 500), over_grpc=True),

@@ -6,7 +6,8 @@ import tempfile
 import time
 
 from driver.attackers import (
-    PATIENCE, begin_over_grpc, break_over_grpc, connected, hold, lock_out, watch_over_grpc)
+    PATIENCE, begin_heads, begin_over_grpc, break_over_grpc, connected, flood_over_grpc, hold,
+    leave_unread, lock_out, open_without_body, repeat_over_grpc, watch_over_grpc)
 from lib import http2
 from lib.protobuf import values
 
@@ -119,10 +120,19 @@ class Redis:
         return RedisNeighbour(self.path, attack.by_strangers)
 
 
+# The C++ server has no users without rights, and no reflection.
 GRPC_ATTACKS = {
     "grpc-watches": lambda path: watch_over_grpc(path, 4, 1_000, 10),
     "grpc-watches-16": lambda path: watch_over_grpc(path, 16, 1_000, 10),
     "grpc-halves": lambda path: begin_over_grpc(path, 40, 500, 10),
+    "grpc-heads": lambda path: open_without_body(path, 16, 1_000, 10),
+    "grpc-blocks": lambda path: begin_heads(path, 900, 10),
+    "grpc-unread": lambda path: leave_unread(path, 16, 1_000, 10),
+    "grpc-calls": lambda path: flood_over_grpc(path, 16, 500),
+    "grpc-pings": lambda path: repeat_over_grpc(
+        path, 16, http2.frame(http2.PING, 0, 0, bytes(8)), 8),
+    "grpc-windows": lambda path: repeat_over_grpc(path, 16, http2.window_update(0, 1), 8),
+    "grpc-unknown": lambda path: repeat_over_grpc(path, 16, http2.frame(0x55), 8),
     "grpc-errors": lambda path: break_over_grpc(path, 12),
 }
 
