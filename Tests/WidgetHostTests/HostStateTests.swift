@@ -46,7 +46,8 @@ struct HostStateTests {
     }
     #expect(
       notes == [
-        "bundle a has the id b now" + (hasRun ? "; b takes over the widgets that both declare" : ""),
+        "bundle a has the id b now"
+          + (hasRun ? "; b takes over the widgets that both declare" : ""),
         "bundle b 1.0.0 loaded from /b/x", "bundle b removed; it has never run",
       ])
   }

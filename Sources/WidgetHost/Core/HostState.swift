@@ -407,9 +407,9 @@ public struct HostState: Sendable {
     guard let current else { return [] }
     return current.held.prefix(limits.failuresShownMax).map { id in
       let isDeclared = current.instance.bundle.widgets.contains { $0.id == id }
-      return "the file \(isDeclared ? "gives widget \(id) another kind" : "no longer has widget \(id)");"
-        + " undo that within \(limits.absenceMax.components.seconds) seconds, or the widget is removed"
-        + " with the values that users have set"
+      let what = isDeclared ? "gives widget \(id) another kind" : "no longer has widget \(id)"
+      return "the file \(what); undo that within \(limits.absenceMax.components.seconds) seconds,"
+        + " or the widget is removed with the values that users have set"
     }
   }
 

@@ -190,8 +190,8 @@ struct DaemonConversation: Sendable {
   var nextDeadline: Duration? {
     if let stopping { return stopping.deadline }
     var deadlines = [
-      host.nextDeadline, standing.nextDeadline, traces.deadline, refusals.deadline, ending.nextDeadline,
-      holds.nextDeadline, rests.nextDeadline,
+      host.nextDeadline, standing.nextDeadline, traces.deadline, refusals.deadline,
+      ending.nextDeadline, holds.nextDeadline, rests.nextDeadline,
     ]
     deadlines += links.all.map(\.nextDeadline)
     if host.isHolding { deadlines += [withdrawals.nextDeadline, marks.nextDeadline] }

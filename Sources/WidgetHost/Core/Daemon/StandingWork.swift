@@ -94,7 +94,9 @@ struct StandingWork: Sendable {
   /// - Parameters:
   ///   - last: the widgets of the host and its bundles at the end; nil for the present ones.
   ///   - heirs: the bundles that are still being removed; see `kept`.
-  func declaration(_ last: [WidgetSpec]? = nil, keeping heirs: [WidgetID: String?]) -> [WidgetSpec] {
+  func declaration(
+    _ last: [WidgetSpec]? = nil, keeping heirs: [WidgetID: String?]
+  ) -> [WidgetSpec] {
     var specs = last ?? specs
     specs += others(than: specs)
     specs += kept(heirs, beside: specs)

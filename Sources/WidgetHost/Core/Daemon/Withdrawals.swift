@@ -92,7 +92,7 @@ struct Withdrawals: Sendable {
   ///   way already.
   mutating func begin(_ id: String, heir: String?) -> Set<String>? {
     if let heir, let known = withdrawals[id], known.heir == heir, !known.isUnwanted { return nil }
-    let formers = heir == nil ? [] : inherited(by: id).filter { $0 != heir }
+    let formers: Set<String> = heir == nil ? [] : inherited(by: id).filter { $0 != heir }
     for former in formers {
       withdrawals[former]?.heir = heir
       withdrawals[former]?.isTaken = false
