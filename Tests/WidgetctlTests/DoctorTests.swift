@@ -98,6 +98,25 @@ struct DoctorTests {
     #expect(facts.finding("bundles")?.found.hasPrefix(found) == true)
   }
 
+  @Test(arguments: [0, 1])
+  func `each problem of the running host is named, wherever bundles are installed`(count: Int) {
+    let missing = "/a does not exist; make it a folder that widgetd-host can read"
+    let facts = Facts.sound.with {
+      $0.bundles = .init(
+        folder: "/b", count: count,
+        host: .running(
+          folders: ["/a", "/c"], stub: true, problem: missing + "\n/c is not a folder"),
+        failing: ["desk"])
+    }
+    let finding = facts.finding("bundles")
+    #expect(finding?.grade == .warn)
+    let found = finding?.found ?? ""
+    #expect(found.contains("widgetd-host: \(missing); widgetd-host: /c is not a folder; "))
+    #expect(found.contains("widgetd-host runs /a, /c with --stub: "))
+    #expect(found.hasSuffix("; a bundle has failed: desk"))
+    #expect(found.contains("no host runs the folder /b") == (count > 0))
+  }
+
   @Test(arguments: [0, 2])
   func `bundles that have failed are named`(count: Int) {
     let facts = Facts.sound.with {

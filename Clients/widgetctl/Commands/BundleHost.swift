@@ -132,6 +132,20 @@ enum BundleHost: Hashable {
       + (stub ? " with --stub" : "")
   }
 
+  /// The problems of a running host, whatever folder is asked for: each folder that it cannot read,
+  /// and stub values.
+  var troubles: [String] {
+    guard case .running(let folders, let stub, let problem) = self else { return [] }
+    if isUnreported { return ["widgetd-host runs, but \(problem)"] }
+    return problem.split(whereSeparator: \.isNewline).map { "widgetd-host: \($0)" }
+      + (stub ? [BundleHost.stubbed(folders.joined(separator: ", "))] : [])
+  }
+
+  private static func stubbed(_ folder: String) -> String {
+    "widgetd-host runs \(folder) with --stub: sources and actions give their stub values; "
+      + "start widgetd-host without --stub to use the real ones"
+  }
+
   /// The reason why the bundles in a folder are not live, and the next step; nil if they are live.
   func problem(of folder: String) -> String? {
     switch self {
@@ -141,10 +155,7 @@ enum BundleHost: Hashable {
         if let problem = BundleStanding.firstLine(of: problem).nonEmpty {
           return "widgetd-host: \(problem)"
         }
-        guard stub else { return nil }
-        return
-          "widgetd-host runs \(folder) with --stub: sources and actions give their stub values; "
-          + "start widgetd-host without --stub to use the real ones"
+        return stub ? BundleHost.stubbed(folder) : nil
       }
       guard let first = folders.first else { return "widgetd-host runs no folder of bundles" }
       return

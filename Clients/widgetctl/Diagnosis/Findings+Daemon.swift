@@ -211,9 +211,10 @@ extension Facts {
   var bundlesFinding: Finding? {
     guard isReached, let bundles else { return nil }
     let check = "bundles"
+    if case .running = bundles.host { return runningFinding(bundles) }
     if bundles.count == 0 {
       switch bundles.host {
-      case .unknown: return nil
+      case .unknown, .running: return nil
       case .missing where bundles.declared > 0:
         let count = bundles.declared == 1 ? "a bundle" : "\(bundles.declared) bundles"
         return .warn(
@@ -224,18 +225,12 @@ extension Facts {
       case .silent(let process, _):
         return .warn(check, process.words("widgetd-host"), mend: process.mend)
       case .missing: return .ok(check, "none in \(bundles.folder), and no widgetd-host runs")
-      case .running(let folders, _, let problem) where !problem.isEmpty:
-        return .warn(check, bundles.host.problem(of: folders.first ?? "") ?? problem, mend: nil)
-      case .running(let folders, stub: true, _):
-        let stubbed = bundles.host.problem(of: folders.first ?? "") ?? ""
-        return .warn(check, stubbed, mend: nil)
-      case .running: return runningFinding(bundles, bundles.host.words ?? "")
       }
     }
-    guard let problem = bundles.host.problem(of: bundles.folder) else {
-      return runningFinding(bundles, bundles.folder)
+    guard bundles.host != .unknown, let problem = bundles.host.problem(of: bundles.folder) else {
+      return nil
     }
-    return bundles.host == .unknown ? nil : .warn(check, problem, mend: hostStart(bundles))
+    return .warn(check, problem, mend: hostStart(bundles))
   }
 
   /// The command that starts the host, if none runs: with the folders of the last one, and with the
@@ -252,16 +247,25 @@ extension Facts {
     return "widgetd-host --socket \(choice.path.shellQuoted)\(options)"
   }
 
-  /// The bundles that a host runs, and those that have failed.
-  private func runningFinding(_ bundles: Facts.Bundles, _ folders: String) -> Finding {
-    let runs = "widgetd-host runs \(folders)"
+  /// A running host: installed bundles that it does not run, its own problems, and the bundles that
+  /// have failed or that it no longer runs.
+  private func runningFinding(_ bundles: Facts.Bundles) -> Finding {
+    let host = bundles.host
+    let hasUsual = bundles.count > 0
+    let isElsewhere = hasUsual && host.runs(bundles.folder) == false
+    let troubles =
+      [isElsewhere ? host.problem(of: bundles.folder) : nil].compactMap(\.self) + host.troubles
+    let runs =
+      "widgetd-host runs "
+      + (hasUsual && !isElsewhere ? bundles.folder : host.words ?? bundles.folder)
     let failing = BundleStanding.words(forFailing: bundles.failing)
     let stopped = BundleStanding.words(forStopped: bundles.stopped)
-    guard failing != nil || stopped != nil else { return .ok("bundles", runs) }
-    let mend = failing == nil ? "ls --kind bundle" : "bundle ls --remote"
+    let parts = (troubles.isEmpty ? [runs] : troubles) + [failing, stopped].compactMap(\.self)
+    guard parts != [runs] else { return .ok("bundles", runs) }
+    let list: String? =
+      failing != nil ? "bundle ls --remote" : stopped != nil ? "ls --kind bundle" : nil
     return .warn(
-      "bundles", [runs, failing, stopped].compactMap(\.self).joined(separator: "; "),
-      mend: choice.command(mend))
+      "bundles", parts.joined(separator: "; "), mend: list.map { choice.command($0) })
   }
 
   var errorsFinding: Finding? {
