@@ -80,6 +80,50 @@ extension FailureTests {
     #expect(scene.instance.failures.map(\.title) == ["on go"])
   }
 
+  @Test func `a failure counts again for the bundle only if it happens after its error is cleared`()
+    throws
+  {
+    var scene = try Scene(
+      """
+      on:
+        go: [{http: "http://h/x"}]
+        stop: [{http: "http://h/y"}]
+      """, permissions: "{hosts: [h]}")
+    for event in ["go", "stop"] {
+      try scene.event(event)
+      try scene.answer(scene.webRequest()?.id, 500)
+    }
+    #expect(scene.instance.failures.count == 2)
+    let before = scene.instance.summary
+    try scene.change { $0.error = nil }
+    #expect(scene.instance.failures == [] && scene.instance.summary != before)
+    scene.pass(.seconds(60))
+    #expect(error(scene) == nil && scene.instance.failures == [])
+    try scene.event("stop")
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(error(scene)?.all.map { $0.message.prefix { $0 != ":" } } == ["on stop"])
+    #expect(scene.instance.failures.map(\.title) == ["on stop"])
+  }
+
+  @Test func `a mistake in the file is shown again, without the failures that a client cleared`()
+    throws
+  {
+    var scene = try Scene("on: {go: [{http: \"http://h/x\"}]}", permissions: "{hosts: [h]}")
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 500)
+    scene.take(scene.instance.setProblem("line 3: no", at: scene.time))
+    try scene.change { $0.error = nil }
+    #expect(error(scene)?.all.map(\.reason) == ["BUNDLE_INVALID"])
+  }
+
+  @Test func `an error of others in place of the bundle's clears no failure`() throws {
+    var scene = try Scene("on: {go: [{http: \"http://h/x\"}]}", permissions: "{hosts: [h]}")
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 500)
+    try scene.change { $0.error = WidgetError(reason: "THEIRS", message: "look at this") }
+    #expect(scene.instance.failures.map(\.title) == ["on go"])
+  }
+
   @Test func `reducers that fail are failures of the bundle`() throws {
     var scene = try Scene("data: {n: 0}")
     let marks = ["one", "two"].map {

@@ -287,13 +287,16 @@ struct FailureTests {
     try scene.answer(scene.webRequest()?.id, 403)
     let marked = error(scene)
     if isCleared { try scene.change { $0.error = nil } }
+    #expect(scene.instance.failures.isEmpty == isCleared)
     scene.instance = BundleInstance(
       bundle, generation: 2, folder: "/bundles/b", home: "/home/me", limits: HostLimits(), seed: 8)
     scene.tell(.snapshot(Array(scene.widgets.values)))
     #expect(error(scene) == (isCleared ? nil : marked))
+    #expect(scene.instance.failures.isEmpty == isCleared)
     try scene.event("go")
     try scene.answer(scene.webRequest()?.id, 403)
     #expect(error(scene)?.reason == "ACTION_FAILED")
+    #expect(scene.instance.failures.count == 1)
   }
 
   @Test func `failed steps without a name are marked, and reported once`() throws {

@@ -77,6 +77,22 @@ extension BundleInstance {
     return status
   }
 
+  /// If a client has cleared the mark, its failures no longer count, for the bundle as for the
+  /// widget. The next failure counts again.
+  ///
+  /// - Parameter before: the widget's error before the last message of the daemon.
+  mutating func noteClearedMark(_ id: WidgetID, after before: WidgetError?) {
+    guard before != nil, standing.mark(of: id) != nil, widgets[id]?.view.error == nil else {
+      return
+    }
+    clearFailures(id)
+  }
+
+  /// The failures that the mark of a widget would show no longer count.
+  private mutating func clearFailures(_ id: WidgetID) {
+    for entry in unshownEntries(id) { standing.clear(id, entry.key) }
+  }
+
   /// Sets the mark of a continuing failure again, if somebody cleared it.
   private mutating func showAgain(_ id: WidgetID) {
     guard standing.mark(of: id) != nil, widgets[id]?.view.error == nil else { return }
@@ -204,7 +220,8 @@ extension BundleInstance {
 
   // MARK: The mark
 
-  /// The failures that the widget's content does not show, the newest first.
+  /// The failures that neither the widget's content shows nor a client has cleared, the newest
+  /// first.
   ///
   /// - Parameter countsPlaceholders: whether a placeholder shows a failure. It does for the user of
   ///   the widget, but not for the bundle's administrator.
@@ -214,7 +231,7 @@ extension BundleInstance {
     let failures = standing[id]
     guard let state = widgets[id], !failures.isEmpty, let facts = facts(of: id) else { return [] }
     return failures.filter {
-      !facts.isTold($0.key, $0.value, on: state.view)
+      !$0.value.isCleared && !facts.isTold($0.key, $0.value, on: state.view)
         && !(countsPlaceholders && $0.key.isMarkedByClients)
         && !(countsPlaceholders && facts.hasPlaceholder(for: $0.key, on: state.view))
     }.sorted { ($1.value.since, "\($0.key)") < ($0.value.since, "\($1.key)") }
@@ -319,7 +336,7 @@ extension BundleInstance {
     inheritStepFailures(id, facts)
     // If the mark is gone, a client has cleared it. The next failure sets it again.
     if state.view.error == nil, interrupted.isEmpty {
-      standing.set(id, mark: WidgetError(joining: failureMarks(id)))
+      clearFailures(id)
     }
     // The mark may come from a former version; this version updates it from now on.
     guard BundleInstance.isOwn(state.view.error) else { return }

@@ -24,6 +24,7 @@ extension BundleInstance {
     let before = known.view.parameters
     widgets.hear(widget, isAnew: isAnew)
     standing.set(widget.id, isMarkRefused: false)
+    noteClearedMark(widget.id, after: known.view.error)
     followTimeline(widget.id)
     followContent(widget.id)
     followReducers(widget.id)

@@ -37,6 +37,9 @@ struct StandingFailure: Hashable, Sendable {
   var names: Set<String>
   /// Whether the bundle handles the failure.
   var isCaught: Bool
+  /// Whether a client has cleared the error of the widget. The failure no longer counts until it
+  /// happens again.
+  var isCleared = false
   var since: Timestamp { status.since ?? .epoch }
 }
 
@@ -70,6 +73,13 @@ struct StandingFailures: Sendable {
   mutating func set(_ id: WidgetID, _ key: FailureKey, _ failure: StandingFailure) {
     guard states[id] != nil else { return }
     states[id]?.failures[key] = failure
+    version += 1
+  }
+
+  /// A client has cleared the error that showed this failure.
+  mutating func clear(_ id: WidgetID, _ key: FailureKey) {
+    guard states[id]?.failures[key]?.isCleared == false else { return }
+    states[id]?.failures[key]?.isCleared = true
     version += 1
   }
 
