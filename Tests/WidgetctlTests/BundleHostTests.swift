@@ -206,6 +206,21 @@ import WidgetModel
     #expect(BundleStanding.asideText(field, of: widget) == nil)
   }
 
+  @Test func `notes about fields are only about the listed bundles`() {
+    var widget = Samples.widget
+    widget.data["n"] = .int(1)
+    widget.applySet = "bundle/top"
+    let tagged = TaggedWidget(
+      widget: widget,
+      owners: [
+        FieldOwner(
+          path: "data.n", owner: "earlier change", manager: "bundle/top", declared: .int(2)),
+        FieldOwner(path: "data.m", owner: "earlier change", declared: .int(42)),
+      ])
+    #expect(BundleStanding.keptFields(in: [tagged], of: ["top", "side"]).count == 2)
+    #expect(BundleStanding.keptFields(in: [tagged], of: ["side"]) == [])
+  }
+
   @Test func `a released field is reported with its value and the set that it follows`() {
     var widget = Samples.widget
     widget.data["n"] = .int(5)

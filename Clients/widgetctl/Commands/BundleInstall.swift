@@ -205,10 +205,11 @@ struct BundleListCommand: AsyncParsableCommand {
       installed.isEmpty && isLive != true ? [:] : await BundleStanding.all(global)
     let missing = BundleStanding.missing(
       among: standings, in: installer.path, besides: installed.map(\.id))
-    let kept = standings.isEmpty ? [] : await BundleStanding.keptFields(global)
     func standing(_ item: BundleInstaller.Installed) -> BundleStanding? {
       BundleStanding.resolved("\(installer.path)/\(item.id)").flatMap { standings[$0] }
     }
+    let kept = await BundleStanding.keptFields(
+      global, of: Set((installed.compactMap { standing($0) } + missing).map(\.id)))
     let unlisted: Table.Cell =
       switch isLive {
       case true: .init(BundleListCommand.unreported, .warning, reason: BundleListCommand.unreported)

@@ -220,14 +220,23 @@ struct BundleStanding: Hashable, Sendable {
   /// A line for each field whose value in a bundle's file has no effect, because it has another
   /// owner, and for each value of a bundle's widget that is set aside. Empty if the daemon does not
   /// answer.
-  static func keptFields(_ global: GlobalOptions) async -> [String] {
-    guard let session = try? global.session(),
+  ///
+  /// - Parameter bundles: the ids of the bundles to report.
+  static func keptFields(_ global: GlobalOptions, of bundles: Set<String>) async -> [String] {
+    guard !bundles.isEmpty, let session = try? global.session(),
       let mask = try? ReadMask(paths: ["owners", "data", "parameters", "labels", "apply_set"]),
       let widgets = try? await session.list(Selector(), mask: mask).widgets
     else { return [] }
-    return widgets.flatMap { tagged in
-      tagged.owners.compactMap {
-        keptText($0, of: tagged.widget) ?? asideText($0, of: tagged.widget)
+    return keptFields(in: widgets, of: bundles)
+  }
+
+  static func keptFields(in widgets: [TaggedWidget], of bundles: Set<String>) -> [String] {
+    widgets.flatMap { tagged in
+      tagged.owners.compactMap { field in
+        let bundle = [field.manager, tagged.widget.applySet].lazy
+          .compactMap { RemoveCommand.bundle(of: $0) }.first
+        guard let bundle, bundles.contains(bundle) else { return nil }
+        return keptText(field, of: tagged.widget) ?? asideText(field, of: tagged.widget)
       }
     }
   }
