@@ -58,6 +58,15 @@ struct CommandFailure: Error, Hashable {
     self.message = message
   }
 
+  /// Several failures as one, with all messages and the exit status of the first; nil for none.
+  init?(joining failures: [CommandFailure]) {
+    guard let first = failures.first else { return nil }
+    self = first
+    guard failures.count > 1 else { return }
+    message = failures.map(\.message).joined(separator: "\n")
+    violations = failures.flatMap(\.violations)
+  }
+
   /// The same failure with another exit status.
   func exiting(_ exit: ExitStatus) -> CommandFailure {
     var failure = self

@@ -113,8 +113,10 @@ struct CommandLineTests {
     var widget = Samples.widget
     widget.applySet = from
     let spec = WidgetSpec(id: widget.id, kind: widget.kind)
-    let refusal = ApplyCommand.refusal(toMove: [spec], from: [widget], to: to, isNamed: isNamed)
-    #expect((refusal == nil) == (words == nil))
+    let refusals = ApplyCommand.refusals(
+      toMove: [spec, spec], from: [widget], to: to, isNamed: isNamed)
+    #expect(refusals.count == (words == nil ? 0 : 2))
+    let refusal = refusals.first
     #expect(refusal.map { $0.exit == .refused } ?? true)
     for word in words ?? [] { #expect(refusal?.message.contains(word) == true) }
     #expect(refusal == nil || refusal?.metadata["widget_id"] == widget.id.rawValue)

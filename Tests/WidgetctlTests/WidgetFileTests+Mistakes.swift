@@ -91,6 +91,30 @@ extension WidgetFileTests {
     #expect(places == ["f.yaml:2:3:", "f.yaml:2:11:", "f.yaml:3:29:", "f.yaml:4:3:"])
   }
 
+  @Test func `the mistakes of all documents are reported`() throws {
+    let text = """
+      set: s
+      widgets: [{id: a, knid: k}]
+      ---
+      kinds: {k: {dta: 1}}
+      ---
+      set: t
+      widgets: [{id: b, kind: k}, {id: b, kind: k}, {id: b, kind: k}]
+      ---
+      set: u
+      widgets: []
+      """
+    let failure = try #require(throws: CommandFailure.self) { try Self.read(text) }
+    #expect(failure.exit == .invalidArgument)
+    let places = failure.message.split(separator: "\n").filter { $0.hasPrefix("f.yaml:") }
+      .map { $0.split(separator: " ")[0] }
+    #expect(
+      places == [
+        "f.yaml:2:11:", "f.yaml:2:19:", "f.yaml:4:13:", "f.yaml:7:30:", "f.yaml:7:48:",
+        "f.yaml:9:1:",
+      ])
+  }
+
   @Test func `a mistake in JSON with tabs and escapes is named`() throws {
     let text =
       "{\"widgets\":\n\t[\n\t\t{\"id\": \"a\", \"kind\": \"k\", \"data\": {\"a\\u0000b\": {\"$bytes\": 1}}}]}"

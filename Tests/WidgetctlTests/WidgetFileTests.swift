@@ -9,11 +9,8 @@ struct WidgetFileTests {
   static func read(_ text: String, name: String = "f.yaml") throws -> WidgetFile {
     var file = WidgetFile()
     let documents = try DocumentReader.documents(text, name: name)
-    for (index, document) in documents.enumerated() {
-      let part = documents.count == 1 ? "" : ": document \(index + 1)"
-      let places = DocumentPlaces(name: name, text: text, document: index)
-      try file.add(document, places, label: name + part) { _ in }
-    }
+    let failures = file.add(documents, of: text, name: name) { _ in }
+    if let failure = CommandFailure(joining: failures) { throw failure }
     return file
   }
 

@@ -88,20 +88,8 @@ struct ApplyCommand: AsyncParsableCommand {
 
   func run() async throws {
     var file = WidgetFile()
-    for name in namedFiles + files {
-      if let refusal = ApplyCommand.refusal(toRead: name) { throw refusal }
-      let text = try Input.text(name)
-      let label = name == "-" ? "standard input" : name
-      let documents = try DocumentReader.documents(text, name: label)
-      guard !documents.isEmpty else {
-        throw CommandFailure(.invalidArgument, "\(label): is empty")
-      }
-      for (index, document) in documents.enumerated() {
-        let part = documents.count == 1 ? "" : ": document \(index + 1)"
-        let places = DocumentPlaces(name: label, text: text, document: index)
-        try file.add(document, places, label: label + part) { Output.writeError($0.safeLines) }
-      }
-    }
+    let mistakes = (namedFiles + files).flatMap { ApplyCommand.read($0, into: &file) }
+    if let failure = CommandFailure(joining: mistakes) { throw failure }
     let target = try file.target(explicit: set)
     if !force, prune, let refusal = ApplyCommand.refusal(toPrune: target) { throw refusal }
     let session = try global.session()
@@ -111,18 +99,17 @@ struct ApplyCommand: AsyncParsableCommand {
     let before =
       file.declaresWidgets
       ? try await session.list(Selector(), mask: mask).widgets.map(\.widget) : []
-    if !force,
-      let refusal = ApplyCommand.refusal(
-        toMove: file.widgets, from: before, to: target, isNamed: set != nil)
-    {
-      throw file.located(refusal)
+    let moves = ApplyCommand.refusals(
+      toMove: file.widgets, from: before, to: target, isNamed: set != nil)
+    if !force, let failure = CommandFailure(joining: moves.map { file.located($0) }) {
+      throw failure
     }
     // Only the owners of fields show the values that are set aside. With --prune, other kinds may
     // be removed.
     let watchedKinds = prune ? [] : (file.kinds ?? []).map(\.name)
     let asidesBefore =
       file.kinds == nil || dryRun ? nil : await AsideValues.ask(watchedKinds, session)
-    let kinds = try await placing(file) { try await applyKinds(file, target, session) }
+    let kinds = try await applyKinds(file, target, session)
     // The kinds are registered already. If this call fails, the widgets must still be applied.
     let lacking =
       (try? await LackingWidgets.lines(
@@ -152,9 +139,7 @@ struct ApplyCommand: AsyncParsableCommand {
     let answer: ApplyWidgetsResponse
     var unchecked: [WidgetID] = []
     do {
-      answer = try await placing(file) { [request] in
-        try await session.client.applyWidgets(request, options: session.options)
-      }
+      answer = try await apply(request, file, session)
     } catch {
       // The daemon checks with the present kinds, and may refuse values that the changed kinds
       // allow.
@@ -163,9 +148,7 @@ struct ApplyCommand: AsyncParsableCommand {
       unchecked = request.widgets.filter { changed.contains($0.kind) }.compactMap(\.id)
       request.widgets.removeAll { changed.contains($0.kind) }
       request.prune = false
-      answer = try await placing(file) { [request] in
-        try await session.client.applyWidgets(request, options: session.options)
-      }
+      answer = try await apply(request, file, session)
     }
     // A dry run does not know the kinds that it would register.
     let declared = Set((dryRun ? file.kinds ?? [] : []).map(\.name.rawValue))
@@ -191,14 +174,28 @@ struct ApplyCommand: AsyncParsableCommand {
     }
   }
 
-  /// The refusal to take widgets away from bundles, or from sets if no set was named on the command
-  /// line. nil if no widget moves from a set to another.
-  static func refusal(
+  /// Adds the documents of a file. Returns all mistakes.
+  private static func read(_ name: String, into file: inout WidgetFile) -> [CommandFailure] {
+    let label = name == "-" ? "standard input" : name
+    do throws(CommandFailure) {
+      if let refusal = refusal(toRead: name) { throw refusal }
+      let text = try Input.text(name)
+      let documents = try DocumentReader.documents(text, name: label)
+      guard !documents.isEmpty else {
+        throw CommandFailure(.invalidArgument, "\(label): is empty")
+      }
+      return file.add(documents, of: text, name: label) { Output.writeError($0.safeLines) }
+    } catch { return [error] }
+  }
+
+  /// The refusals to take widgets away from bundles, or from sets if no set was named on the command
+  /// line. Empty if no widget moves from a set to another.
+  static func refusals(
     toMove specs: [WidgetSpec], from before: [Widget], to target: String, isNamed: Bool
-  ) -> CommandFailure? {
+  ) -> [CommandFailure] {
     let sets = Dictionary(before.map { ($0.id, $0.applySet) }) { $1 }
-    for id in specs.compactMap(\.id) {
-      guard let owner = sets[id], !owner.isEmpty, owner != target else { continue }
+    return specs.compactMap(\.id).compactMap { id in
+      guard let owner = sets[id], !owner.isEmpty, owner != target else { return nil }
       if let bundle = RemoveCommand.bundle(of: owner) {
         return refusal(
           of: id,
@@ -206,13 +203,12 @@ struct ApplyCommand: AsyncParsableCommand {
             + "values with `widgetctl set`, or choose another id; --force moves the widget to set "
             + "\(JSONWriter.quoted(target)), and widgetd-host then refuses the bundle")
       }
-      guard !isNamed else { continue }
+      guard !isNamed else { return nil }
       return refusal(
         of: id,
         "widget \"\(id)\" belongs to set \(JSONWriter.quoted(owner)); apply it with --set \(owner), "
           + "choose another id, or move it with --set \(target)")
     }
-    return nil
   }
 
   private static func refusal(of id: WidgetID, _ message: String) -> CommandFailure {
@@ -245,19 +241,41 @@ struct ApplyCommand: AsyncParsableCommand {
         : "\(path): is the folder of a bundle; install it with `widgetctl bundle install \(path)`")
   }
 
-  /// Makes a call. If the daemon refuses it, the error shows the invalid lines of the file.
+  /// Makes a call. If the daemon refuses it, the error shows all invalid lines of the file.
+  ///
+  /// - Parameter all: gets the daemon's refusal, and returns it with all further ones.
   private func placing<T>(
-    _ file: WidgetFile, _ call: () async throws -> T
+    _ file: WidgetFile, _ call: () async throws(ClientError) -> T,
+    all: (CommandFailure) async -> [CommandFailure]
   ) async throws -> T {
-    do { return try await call() } catch let error as ClientError {
+    do throws(ClientError) { return try await call() } catch {
       let failure = CommandFailure(error, socket: global.socket)
       switch error {
       case .requestTooLong, .wire(.budgetExceeded): throw file.located(tooLarge: failure)
       default: break
       }
-      let located = file.located(failure, isSetNamed: set != nil)
-      if located == failure { throw error }
-      throw located
+      let located = await all(failure).map { file.located($0, isSetNamed: set != nil) }
+      guard located != [failure], let joined = CommandFailure(joining: located) else { throw error }
+      throw joined
+    }
+  }
+
+  private func apply(
+    _ request: ApplyWidgetsRequest, _ file: WidgetFile, _ session: Session
+  ) async throws -> ApplyWidgetsResponse {
+    try await placing(file) { () async throws(ClientError) in
+      try await session.client.applyWidgets(request, options: session.options)
+    } all: { failure in
+      var mistakes = DeclaredMistakes(request.widgets)
+      return await mistakes.collect(after: failure) { widgets in
+        var question = request
+        (question.widgets, question.prune, question.validateOnly) = (widgets, false, true)
+        question.requestID = ""
+        do throws(ClientError) {
+          _ = try await session.client.applyWidgets(question, options: session.options)
+          return nil
+        } catch { return CommandFailure(error) }
+      }
     }
   }
 
@@ -281,12 +299,24 @@ struct ApplyCommand: AsyncParsableCommand {
   /// Registers the kinds, before their widgets are added. nil if none are declared.
   private func applyKinds(
     _ file: WidgetFile, _ target: String, _ session: Session
-  ) async throws(ClientError) -> ApplyKindsResponse? {
+  ) async throws -> ApplyKindsResponse? {
     guard let kinds = file.kinds else { return nil }
-    return try await session.client.applyKinds(
-      ApplyKindsRequest(
-        provider: target, kinds: kinds, prune: prune, validateOnly: dryRun,
-        requestID: global.requestId.map { "\($0)-kinds" } ?? ""), options: session.options)
+    return try await placing(file) { () async throws(ClientError) in
+      try await session.client.applyKinds(
+        ApplyKindsRequest(
+          provider: target, kinds: kinds, prune: prune, validateOnly: dryRun,
+          requestID: global.requestId.map { "\($0)-kinds" } ?? ""), options: session.options)
+    } all: { failure in
+      var mistakes = DeclaredMistakes(kinds)
+      return await mistakes.collect(after: failure) { kinds in
+        do throws(ClientError) {
+          _ = try await session.client.applyKinds(
+            ApplyKindsRequest(provider: target, kinds: kinds, validateOnly: true),
+            options: session.options)
+          return nil
+        } catch { return CommandFailure(error) }
+      }
+    }
   }
 
   private func document(

@@ -70,12 +70,27 @@ struct WidgetFile: Hashable {
     }
   }
 
-  /// Adds a document. Failures have all mistakes, each with its line and a hint.
+  /// Adds the documents of a file. Returns all mistakes, each with its line and a hint.
   ///
   /// - Parameters:
-  ///   - label: the name of the document in messages about several documents.
+  ///   - name: the name of the file in messages.
   ///   - warn: Called with each possible mistake.
   mutating func add(
+    _ documents: [Value], of text: String, name: String, warn: (String) -> Void
+  ) -> [CommandFailure] {
+    var failures: [CommandFailure] = []
+    for (index, document) in documents.enumerated() {
+      let part = documents.count == 1 ? "" : ": document \(index + 1)"
+      let places = DocumentPlaces(name: name, text: text, document: index)
+      do throws(CommandFailure) {
+        try add(document, places, label: name + part, warn: warn)
+      } catch { failures.append(error) }
+    }
+    return failures
+  }
+
+  /// - Parameter label: the name of the document in messages about several documents.
+  private mutating func add(
     _ document: Value, _ places: DocumentPlaces, label: String, warn: (String) -> Void
   ) throws(CommandFailure) {
     let isShort = WidgetFile.isShort(document)
@@ -92,18 +107,24 @@ struct WidgetFile: Hashable {
     }
     if !declared.remarks.isEmpty { warn(BundleText.remarks(declared.remarks, file: places.name)) }
     self.places = places
-    do throws(FieldFailure) { try add(declared, label: label, isShort: isShort) } catch {
-      throw CommandFailure(.invalidArgument, places.message(error.path, error.reason))
+    let mistakes = add(declared, label: label, isShort: isShort)
+    guard mistakes.isEmpty else {
+      throw CommandFailure(
+        .invalidArgument, places.message(mistakes, most: DeclaredMistakes<WidgetSpec>.most))
     }
   }
 
+  /// Adds the parts of a document. Returns those that contradict other parts.
   private mutating func add(
     _ declared: DeclaredSet, label: String, isShort: Bool
-  ) throws(FieldFailure) {
-    try add(set: declared.name)
+  ) -> [FieldFailure] {
+    var mistakes: [FieldFailure] = []
+    do throws(FieldFailure) { try add(set: declared.name) } catch { mistakes.append(error) }
     for kind in declared.kinds ?? [] {
       let origin = Origin(place: WidgetFile.place(label, kind.path), set: kind.provider)
-      try add(kind.kind, origin, Position(places: places, path: kind.path))
+      do throws(FieldFailure) {
+        try add(kind.kind, origin, Position(places: places, path: kind.path))
+      } catch { mistakes.append(error) }
     }
     if declared.kinds != nil, kinds == nil { kinds = [] }
     if isShort { shortKinds.formUnion((declared.kinds ?? []).map(\.kind.name)) }
@@ -113,9 +134,10 @@ struct WidgetFile: Hashable {
       do throws(FieldFailure) {
         try add(widget.spec, origin, Position(places: places, path: widget.path))
       } catch {
-        throw error.inside(widget.path)
+        mistakes.append(error.inside(widget.path))
       }
     }
+    return mistakes
   }
 
   /// `f.yaml: widgets[2]`
