@@ -104,6 +104,11 @@ struct ApplyCommand: AsyncParsableCommand {
     if !force, let failure = CommandFailure(joining: moves.map { file.located($0) }) {
       throw failure
     }
+    // The question comes before the changes of the kinds, which can remove values.
+    let unowned =
+      prune && file.declaresWidgets
+      ? await UnownedValues.ask(in: target, besides: Set(file.widgets.compactMap(\.id)), session)
+      : UnownedValues()
     // Only the owners of fields show the values that are set aside. With --prune, other kinds may
     // be removed.
     let watchedKinds = prune ? [] : (file.kinds ?? []).map(\.name)
@@ -126,7 +131,7 @@ struct ApplyCommand: AsyncParsableCommand {
         Output.warn(await FailureWarnings.ask(after: [], kinds?.results ?? [], session))
       }
       let asides = asidesBefore == nil ? nil : await AsideValues.ask(watchedKinds, session)
-      return session.printer.print(document(kinds, nil, asidesBefore, asides)) {
+      return session.printer.print(document(kinds, nil, unowned, asidesBefore, asides)) {
         ApplyCommand.text(kinds, dryRun: dryRun, asides: asides)
           + (asides?.text(since: asidesBefore) ?? "") + lacking.map { "\($0)\n" }.joined().safeLines
           + (kinds == nil ? "nothing to do\n" : "")
@@ -157,7 +162,7 @@ struct ApplyCommand: AsyncParsableCommand {
       Output.warn(await FailureWarnings.ask(after: answer.results, kinds?.results ?? [], session))
     }
     let asides = asidesBefore == nil ? nil : await AsideValues.ask(watchedKinds, session)
-    session.printer.print(document(kinds, answer, asidesBefore, asides)) {
+    session.printer.print(document(kinds, answer, unowned, asidesBefore, asides)) {
       ApplyCommand.text(
         kinds, dryRun: dryRun, replacedBy: own ? [] : file.widgets,
         removed: Set(answer.results.filter { $0.action == .deleted }.map(\.id)), asides: asides)
@@ -168,7 +173,7 @@ struct ApplyCommand: AsyncParsableCommand {
             answer.results, before: before, specs: dryRun && !own ? file.widgets : nil, set: target)
           : "")
         + unchecked.map { "\($0) not checked, because its kind changes (dry run)\n" }.joined()
-        + ApplyCommand.text(fieldsOf: answer.results, dryRun: dryRun)
+        + ApplyCommand.text(fieldsOf: answer.results, unowned, dryRun: dryRun)
         + (dryRun && kinds?.results.contains { $0.action != .unchanged } == true
           ? "the dry run does not check the widgets against the changed kinds\n" : "")
     }
@@ -279,21 +284,32 @@ struct ApplyCommand: AsyncParsableCommand {
     }
   }
 
-  /// The fields that a set with --own changes, and those that keep another owner's value.
-  static func text(fieldsOf results: [ApplyResult], dryRun: Bool) -> String {
-    results.map { result in
-      (result.changedFields.map { "  \(result.id): \($0) \(dryRun ? "changes" : "changed")" }
+  /// The fields that a set with --own changes, those that keep another owner's value, and those of
+  /// removed widgets.
+  static func text(
+    fieldsOf results: [ApplyResult], _ unowned: UnownedValues = UnownedValues(), dryRun: Bool
+  ) -> String {
+    let more =
+      unowned.more > 0 ? "  more values of removed widgets, not named: \(unowned.more)\n" : ""
+    return results.map { result -> String in
+      if result.action == .deleted, let fields = unowned[result.id] {
+        return fields.map {
+          "  \(UnownedValues.text($0, of: result.id, dryRun: dryRun))".safeForTerminal + "\n"
+        }.joined()
+      }
+      return
+        (result.changedFields.map { "  \(result.id): \($0) \(dryRun ? "changes" : "changed")" }
         + result.keptFields.compactMap { field in
           guard result.action != .deleted else {
             // A value without a known owner is the one of the former file.
             return field.owner == FieldOwner.earlier
-              ? nil : "  " + LostValues.text(field, of: result.id)
+              ? nil : "  " + LostValues.text(field, of: result.id, dryRun ? .dryRun : .done)
           }
           return "  \(result.id): \(field.path) stays; it was set by "
             + "\(field.ownerName(Facts.name(ofUser:))); "
             + "`widgetctl set \(result.id) --release \(field.path)` gives it back"
         }).map { $0.safeForTerminal + "\n" }.joined()
-    }.joined()
+    }.joined() + more
   }
 
   /// Registers the kinds, before their widgets are added. nil if none are declared.
@@ -320,8 +336,8 @@ struct ApplyCommand: AsyncParsableCommand {
   }
 
   private func document(
-    _ kinds: ApplyKindsResponse?, _ widgets: ApplyWidgetsResponse?, _ asidesBefore: AsideValues?,
-    _ asides: AsideValues?
+    _ kinds: ApplyKindsResponse?, _ widgets: ApplyWidgetsResponse?, _ unowned: UnownedValues,
+    _ asidesBefore: AsideValues?, _ asides: AsideValues?
   ) -> Value {
     var map: ValueMap = [
       "results": .list(
@@ -329,9 +345,8 @@ struct ApplyCommand: AsyncParsableCommand {
           var result: ValueMap = [
             "id": .string($0.id.rawValue), "action": .string($0.action.name),
           ]
-          if $0.action == .deleted, !$0.keptFields.isEmpty {
-            result["lostFields"] = .list($0.keptFields.map(\.document))
-          }
+          let lost = $0.action == .deleted ? unowned[$0.id] ?? $0.keptFields : []
+          if !lost.isEmpty { result["lostFields"] = .list(lost.map(\.document)) }
           if own, $0.action != .deleted {
             result["changedFields"] = .list($0.changedFields.map { .string($0) })
             result["keptFields"] = .list($0.keptFields.map(\.document))

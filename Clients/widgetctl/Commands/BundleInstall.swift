@@ -396,7 +396,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     let isLive = lost.isEmpty ? nil : await BundleHost.ask(global).runs(installer.path)
     let printer = global.session(socketPath: "").printer
     printer.print(LostValues.document(removed: ids, lost)) {
-      LostValues.text(removed: ids, lost, isPending: isLive != true)
+      LostValues.text(removed: ids, lost, isLive == true ? .done : .pending)
     }
   }
 }

@@ -3,6 +3,14 @@ import WidgetModel
 
 /// The values of a bundle's widgets that somebody has set, and that are gone with the widgets.
 enum LostValues {
+  /// Whether the values are gone already.
+  enum Loss: String {
+    case done = "is gone with the widget: it was"
+    /// The widget exists until a host removes it.
+    case pending = "goes with the widget when widgetd-host runs again: it is"
+    case dryRun = "would be gone with the widget: it is"
+  }
+
   struct Entry {
     let widget: WidgetID
     let field: FieldOwner
@@ -63,26 +71,19 @@ enum LostValues {
   }
 
   /// `clock: data.note is gone: it was "mine", set by user ann (1000)`.
-  ///
-  /// - Parameter isPending: whether the widget still exists, until a host removes it.
-  static func text(
-    _ field: FieldOwner, of widget: WidgetID, isPending: Bool = false
-  ) -> String {
-    "\(widget): \(field.path) "
-      + (isPending
-        ? "goes with the widget when widgetd-host runs again: it is "
-        : "is gone with the widget: it was ")
+  static func text(_ field: FieldOwner, of widget: WidgetID, _ loss: Loss = .done) -> String {
+    "\(widget): \(field.path) \(loss.rawValue) "
       + (field.declared.map { JSONWriter.compact($0) + ", " } ?? "")
       + "set by \(field.ownerName(Facts.name(ofUser:)))"
   }
 
-  static func text(removed ids: [String], _ lost: [Entry], isPending: Bool = false) -> String {
-    ids.map { "bundle \($0) removed\n" }.joined() + text(lost, isPending: isPending)
+  static func text(removed ids: [String], _ lost: [Entry], _ loss: Loss = .done) -> String {
+    ids.map { "bundle \($0) removed\n" }.joined() + text(lost, loss)
   }
 
-  static func text(_ lost: [Entry], isPending: Bool = false) -> String {
+  static func text(_ lost: [Entry], _ loss: Loss = .done) -> String {
     lost.map { entry in
-      "  \(text(entry.field, of: entry.widget, isPending: isPending))".safeForTerminal + "\n"
+      "  \(text(entry.field, of: entry.widget, loss))".safeForTerminal + "\n"
     }.joined()
   }
 
