@@ -23,9 +23,9 @@ enum ExitStatus: Int32, CaseIterable, Error {
   var meaning: String {
     switch self {
     case .ok: "success"
-    case .otherError: "any other error"
+    case .otherError: "any other error, such as a URL that cannot be fetched"
     case .usage: "wrong usage"
-    case .notFound: "there is no such widget, node, kind, key, bundle, token or file"
+    case .notFound: "there is no such widget, node, kind, key, bundle, token, file or URL"
     case .alreadyExists: "the id or file already exists"
     case .refused: "refused: hidden, disabled, etag or kind mismatch, part of a bundle"
     case .permissionDenied: "permission denied"

@@ -136,9 +136,22 @@ enum BundleDownload {
         .quotaExceeded, "\(url) has more than \(bytesMax >> 20) MiB, the limit for an archive")
     case .ended(status: 0, let bytes): return bytes
     case .ended(let status, _):
-      let exit: ExitStatus = status == 22 ? .notFound : .unavailable
       let words = status.map { "curl ended with status \($0)" } ?? "curl was killed"
-      throw CommandFailure(exit, "\(url) cannot be fetched: \(words)")
+      throw CommandFailure(
+        exit(ofCurl: status),
+        "\(url) cannot be fetched: \(words); check the URL and the network, or fetch the file "
+          + "yourself")
+    }
+  }
+
+  /// The status for a failed download. It is never `unavailable`, which scripts take for a missing
+  /// daemon.
+  static func exit(ofCurl status: Int32?) -> ExitStatus {
+    switch status {
+    case 22: .notFound
+    case 28: .timedOut
+    case 63: .quotaExceeded
+    default: .otherError
     }
   }
 
