@@ -170,6 +170,34 @@ struct LanguageTests {
     try expectSame(source, expected)
   }
 
+  @Test(arguments: [
+    ("Sat, 21 Nov 2026", "%a, %d %b %Y", true), ("Fri, 21 Nov 2026", "%a, %d %b %Y", false),
+    ("sunday 21.11.26", "%A %-d.%m.%y", false), ("SATURDAY 2026-11-21", "%A %F", true),
+    ("Sat 1795271400", "%a %s", true), ("Sun 1795271400", "%a %s", false),
+    ("Sat 2026-11-21T23:30+0100", "%a %FT%R%z", true),
+    ("Sun 2026-11-21T23:30-0100", "%a %FT%R%z", false),
+    // Without a year, the date has no weekday.
+    ("Fri, 21 Nov", "%a, %d %b", true), ("Mon 07:00", "%a %R", true),
+    ("03:30 PM", "%H:%M %p", true), ("15:30 PM", "%H:%M %p", true),
+    ("15:30 AM", "%H:%M %p", false),
+  ])
+  func `parseDate refuses a text that contradicts itself`(
+    text: String, pattern: String, isRight: Bool
+  ) {
+    #expect(
+      Sample.reason("parseDate('\(text)', '\(pattern)')") == (isRight ? nil : "INVALID_ARGUMENT"))
+  }
+
+  @Test func `parseDate compares the weekday with the date in the zone of the text`() {
+    let text = "'Sun 2026-11-22 00:30', '%a %F %R'"
+    #expect(Sample.reason("parseDate(\(text), 'Europe/Berlin')") == nil)
+    #expect(Sample.reason("parseDate('Sun 1795303800', '%a %s', 'Europe/Berlin')") == nil)
+    #expect(Sample.reason("parseDate('Sun 1795303800', '%a %s')") == "INVALID_ARGUMENT")
+    #expect(
+      Sample.reason("parseDate('dimanche 21 novembre 2026', 'full', 'UTC', 'fr')")
+        == "INVALID_ARGUMENT")
+  }
+
   @Test(
     arguments: [
       (0.1, 20, "0.10000000000000000555"), (2.5, 0, "2"), (3.5, 0, "4"), (0.5, 0, "0"),

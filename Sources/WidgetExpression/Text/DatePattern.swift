@@ -152,6 +152,12 @@ enum DatePattern {
     guard reader.isAtEnd, let time = try reader.timestamp(rules) else {
       throw mismatch(text, pattern)
     }
+    if let weekday = reader.weekday(missedBy: time, rules) {
+      throw ExpressionFailure(
+        .invalidArgument,
+        "\(SyntaxPrinter.quoted(String(text.prefix(60)))) has a wrong weekday; the date is a "
+          + DateLocale.english.weekdays[weekday])
+    }
     return time
   }
 
@@ -168,6 +174,9 @@ private struct DateReader {
   private var digits: DigitReader
   private var civil = CivilTime(year: 1970)
   private var isAfternoon: Bool?
+  private var weekday: Int?
+  /// The fields that the text has.
+  private var letters: Set<Unicode.Scalar> = []
   private var offset: Int?
   private var seconds: Int?
 
@@ -194,6 +203,7 @@ private struct DateReader {
 
   /// Whether the text has the field; nil for a letter of no readable field.
   mutating func read(_ letter: Unicode.Scalar) -> Bool? {
+    letters.insert(letter)
     switch letter {
     case "Y": return set(\.year, digits.number(4, isShort: true))
     case "y": return set(\.year, digits.number(2).map { $0 < 69 ? 2_000 + $0 : 1_900 + $0 })
@@ -220,7 +230,9 @@ private struct DateReader {
       return set(\.month, name(locale.months, locale.shortMonths).map { $0 + 1 })
     case "A", "a":
       // The weekday follows from the date, so its name is only checked.
-      return name(locale.weekdays, locale.shortWeekdays) != nil
+      guard let found = name(locale.weekdays, locale.shortWeekdays) else { return false }
+      weekday = found
+      return true
     case "F":
       return read("Y") == true && skip("-") && read("m") == true && skip("-") && read("d") == true
     case "T": return read("R") == true && skip(":") && read("S") == true
@@ -274,12 +286,27 @@ private struct DateReader {
     (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 32 : byte
   }
 
+  /// The weekday of the date, if the text names another one; nil if it names none, or not the whole
+  /// date.
+  func weekday(missedBy time: Timestamp, _ rules: TimeZoneRules) -> Int? {
+    let hasDate = ["Yy", "mBb", "de"].allSatisfy { field in
+      field.unicodeScalars.contains { letters.contains($0) }
+    }
+    guard let weekday, hasDate || seconds != nil else { return nil }
+    var date = civil
+    if seconds != nil {
+      date = CivilTime(time, offset: offset ?? rules.period(at: time).offsetSeconds)
+    }
+    return weekday == date.weekday ? nil : date.weekday
+  }
+
   /// Nil if the fields are no date.
   func timestamp(_ rules: TimeZoneRules) throws(ExpressionFailure) -> Timestamp? {
     if let seconds { return try Times.timestamp(seconds: Int64(seconds)) }
     var civil = civil
     if isAfternoon == true, civil.hour < 12 { civil.hour += 12 }
-    guard civil.isValid else { return nil }
+    // Only %H reads such an hour: 15:30 AM.
+    guard civil.isValid, isAfternoon != false || civil.hour < 12 else { return nil }
     let local = civil.seconds
     let offset = offset ?? rules.offset(forLocalSeconds: Int64(local))
     return try Times.timestamp(seconds: Int64(local - offset), nanoseconds: civil.nanosecond)
