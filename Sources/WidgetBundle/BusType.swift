@@ -1,3 +1,5 @@
+public import WidgetModel
+
 /// A type of D-Bus, as signatures write it: `s`, `a{sv}`, `(ii)`.
 ///
 /// See the D-Bus specification, "Type System".
@@ -52,6 +54,58 @@ public indirect enum BusType: Hashable, Sendable, CustomStringConvertible {
       guard rest.popFirst() != nil, !members.isEmpty else { return nil }
       return .structure(members)
     default: return letters.contains(letter) ? .basic(letter) : nil
+    }
+  }
+
+  /// Whether a message can have the value as this type. It mirrors the writer of messages.
+  public func takes(_ value: Value) -> Bool {
+    switch (self, value) {
+    case (.basic(let letter), _): BusType.takes(value, letter)
+    case (.variant, .bool), (.variant, .int), (.variant, .double), (.variant, .string),
+      (.variant, .bytes):
+      true
+    case (.variant, .list(let list)): list.allSatisfy { takes($0) }
+    case (.variant, .map(let map)): map.entries.allSatisfy { takes($0.value) }
+    case (.array(.basic(UInt8(ascii: "y"))), .bytes): true
+    case (.array(let element), .list(let list)): list.allSatisfy { element.takes($0) }
+    case (.dictionary(let key, let element), .map(let map)):
+      map.entries.allSatisfy { entry in
+        let name: Value =
+          "sog".utf8.contains(key)
+          ? .string(entry.key) : Int64(entry.key).map { .int($0) } ?? .string(entry.key)
+        return BusType.takes(name, key) && element.takes(entry.value)
+      }
+    case (.structure(let members), .list(let list)):
+      list.count == members.count && zip(members, list).allSatisfy { $0.takes($1) }
+    case (.variant, _), (.array, _), (.dictionary, _), (.structure, _): false
+    }
+  }
+
+  private static func takes(_ value: Value, _ letter: UInt8) -> Bool {
+    switch (letter, value) {
+    case (UInt8(ascii: "s"), .string(let text)): return !text.utf8.contains(0)
+    case (UInt8(ascii: "o"), .string(let text)): return BusName.isPath(text)
+    case (UInt8(ascii: "g"), .string(let text)): return !text.utf8.contains(0)
+    case (UInt8(ascii: "b"), .bool), (UInt8(ascii: "d"), .double), (UInt8(ascii: "d"), .int):
+      return true
+    default: break
+    }
+    let number: Int64? =
+      switch value {
+      case .int(let number): number
+      case .double(let number): Int64(exactly: number)
+      default: nil
+      }
+    guard let number else { return false }
+    return switch letter {
+    case UInt8(ascii: "y"): UInt8(exactly: number) != nil
+    case UInt8(ascii: "n"): Int16(exactly: number) != nil
+    case UInt8(ascii: "q"): UInt16(exactly: number) != nil
+    case UInt8(ascii: "i"): Int32(exactly: number) != nil
+    case UInt8(ascii: "u"): UInt32(exactly: number) != nil
+    case UInt8(ascii: "t"): number >= 0
+    case UInt8(ascii: "x"): true
+    default: false
     }
   }
 

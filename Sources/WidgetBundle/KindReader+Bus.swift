@@ -88,9 +88,8 @@ extension KindReader {
       return .properties(names)
     case "signal": return checked(object["signal"], "signal", BusName.isMember).map { .signal($0) }
     default:
-      let arguments = reading.list(object["arguments"], of: "arguments").compactMap {
-        reading.template($0, variables)
-      }
+      let items = reading.list(object["arguments"], of: "arguments")
+      let arguments = items.compactMap { reading.template($0, variables) }
       let timeout = reading.duration(object["timeout"], atLeast: .milliseconds(1))
       var types: [BusType] = []
       if let signatureItem = object["signature"], let text = reading.text(signatureItem) {
@@ -109,10 +108,21 @@ extension KindReader {
           hint: "write a type for each: signature: su is a text and a number")
         return nil
       }
+      if items.count == arguments.count {
+        for (index, type) in types.enumerated() { check(arguments[index], type, items[index]) }
+      }
       return checked(object["call"], "method", BusName.isMember).map {
         .call($0, arguments: arguments, types: types, timeout: timeout)
       }
     }
+  }
+
+  /// Reports a constant argument that does not fit its type.
+  private func check(_ argument: Template, _ type: BusType, _ item: Item) {
+    guard case .constant(let value) = argument, !type.takes(value) else { return }
+    reading.report(
+      item, "the signature asks for \"\(type)\", but the argument has type \(value.typeName)",
+      hint: "correct the signature, or write a value that fits it")
   }
 
   /// The type of `result` of a D-Bus request.

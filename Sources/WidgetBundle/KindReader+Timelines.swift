@@ -47,13 +47,12 @@ extension KindReader {
         let zone = reading.expression(item, variables, giving: .string, for: "zone")
         schedule.zone = zone?.compiled.source ?? ""
         for result in zone?.compiled.constantResults ?? [] {
-          guard case .string(let name) = result.value, let mistake = mistake(inZone: name) else {
-            continue
-          }
+          guard case .string(let name) = result.value, let mistake = reading.mistake(inZone: name)
+          else { continue }
           reading.report(
             item, at: result.offset, of: schedule.zone, mistake.message, hint: mistake.hint)
         }
-      } else if let mistake = mistake(inZone: text) {
+      } else if let mistake = reading.mistake(inZone: text) {
         reading.report(item, mistake.message, hint: mistake.hint)
       } else {
         schedule.zone = CELText.literal(.string(text))
@@ -70,17 +69,6 @@ extension KindReader {
     }
     checkTimes(schedule, object)
     return schedule
-  }
-
-  /// The reason why expressions know no time zone of this name; nil if they may know it.
-  private func mistake(inZone name: String) -> (message: String, hint: String)? {
-    guard !TimeZoneRules.mayBeName(name, in: reading.timeZones) else { return nil }
-    let suggestion = TimeZoneRules.suggestion(for: name, in: reading.timeZones)
-    return (
-      "there is no time zone \"\(name.prefix(64))\"",
-      suggestion.map { "did you mean \($0)?" }
-        ?? "use a name such as Europe/Berlin, or =parameters.zone"
-    )
   }
 
   /// The shift of a schedule's entries. `Recurrence` checks its range.

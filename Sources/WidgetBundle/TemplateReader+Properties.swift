@@ -61,7 +61,46 @@ extension TemplateReader {
     case .expression(let expression):
       checkConstants(of: expression, property, nodeType, item)
       return Binding(expression.compiled.source)
-    case .list, .map: return Binding(CELText.source(of: template))
+    case .list, .map:
+      checkParts(of: template, property, nodeType, item)
+      return Binding(CELText.source(of: template))
+    }
+  }
+
+  /// Reports constants that do not fit the property, in a list or a map with expressions.
+  private func checkParts(
+    of template: Template, _ property: NodeProperty, _ type: NodeType, _ item: Item
+  ) {
+    guard let value = Self.example(of: template, property.type) else { return }
+    _ = constant(value, property, type, item)
+  }
+
+  /// The value with fitting values in place of expressions. Nil if the type has no known parts.
+  ///
+  /// - Parameter key: the key of the part in its map; nil for the whole value and for elements.
+  private static func example(
+    of template: Template, _ type: PropertyType, key: String? = nil
+  ) -> Value? {
+    switch template {
+    case .constant(let value): return value
+    case .expression:
+      switch type {
+      case .edges: return .double(0)
+      case .separator: return key == "color" ? .string("#000000") : .double(0)
+      case .accessory: return .string("")
+      case .runs, .columns: return key == nil ? .string("") : .null
+      case .field, .whole, .number, .choice, .color, .length, .font: return nil
+      }
+    case .list(let parts):
+      let values = parts.compactMap { example(of: $0, type) }
+      return values.count == parts.count ? .list(values) : nil
+    case .map(let entries):
+      let values = entries.compactMap { entry in
+        example(of: entry.value, type, key: entry.key).map {
+          ValueMap.Entry(key: entry.key, value: $0)
+        }
+      }
+      return values.count == entries.count ? .map(ValueMap(values)) : nil
     }
   }
 
@@ -82,6 +121,11 @@ extension TemplateReader {
     if let problem = property.patternProblem(value) {
       throw PropertyMismatch(message: problem, hint: "")
     }
+    if type.role == .date, property.name == "zone", case .string(let zone) = value,
+      let mistake = reading.mistake(inZone: zone, or: "write it like Europe/Berlin or +02:00")
+    {
+      throw mistake
+    }
     let hasParts = property.type == .runs || property.type == .columns
     return try property.type.fitted(
       value, as: hasParts ? property.name : "\(property.name) of \(type.name.withArticle)")
@@ -94,8 +138,8 @@ extension TemplateReader {
   ) {
     for result in expression.compiled.constantResults {
       // A number is shown as text where text is wanted.
-      if property.type == .field(.string), result.value.text != nil { continue }
-      guard let value = Value(result.value) else { continue }
+      let text = property.type == .field(.string) ? result.value.text : nil
+      guard let value = text.map({ Value.string($0) }) ?? Value(result.value) else { continue }
       do throws(PropertyMismatch) { _ = try fitted(value, property, type) } catch {
         reading.report(
           item, at: result.offset, of: expression.compiled.source, error.message, hint: error.hint)
@@ -140,8 +184,9 @@ extension TemplateReader {
         (source, valueType) = (expression.compiled.source, expression.compiled.resultType)
         if !hasMore { checkConstants(of: expression, property, nodeType, valueItem) }
         references = expression.compiled.references.filter { $0.variable == "data" }
-      } else {
-        source = value.map { CELText.source(of: $0) }
+      } else if let value {
+        source = CELText.source(of: value)
+        if !hasMore { checkParts(of: value, property, nodeType, valueItem) }
       }
     } else {
       reading.report(item, "the value is missing", hint: "add value: =EXPRESSION")
@@ -240,7 +285,7 @@ extension TemplateReader {
       case .constant(let value):
         guard constant(value, property, nodeType, item) != nil else { return nil }
       case .expression(let expression): checkConstants(of: expression, property, nodeType, item)
-      case .list, .map: break
+      case .list, .map: checkParts(of: template, property, nodeType, item)
       }
     }
     return CELText.source(of: template)

@@ -130,6 +130,61 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("Europe/Berlim", 1), ("='Europe/Berlim'", 1),
+    ("=parameters.p == 1 ? 'UTC' : 'Europe/Berlim'", 1),
+    ("=parameters.p == 1 ? 'UTC' : '+02:00'", 0), ("=parameters.zone", 0),
+    ("{from: parameters.zone, placeholder: Europe/Berlim}", 1),
+    ("{if: true, from: 1, then: Europe/Berlin, else: Europe/Berlim}", 1),
+  ])
+  func `a constant time zone of a date that does not exist is refused`(
+    zone: String, count: Int
+  ) {
+    let shown = zone.hasPrefix("{") ? zone : "\"\(zone)\""
+    let text = Samples.kind(
+      "parameters: {p: 1, zone: UTC}\n"
+        + "content: {date: \"=timestamp('2026-01-01T00:00:00Z')\", zone: \(shown)}")
+    var problems: [BundleProblem] = []
+    do throws(InvalidBundle) {
+      _ = try BundleReader.read(text) { name in
+        ["Etc/UTC", "UTC", "Europe/Berlin"].contains(name) ? .utc : nil
+      }
+    } catch { problems = error.problems }
+    #expect(problems.count == count, "\(problems)")
+    guard let problem = problems.first else { return }
+    #expect(problem.message == "there is no time zone \"Europe/Berlim\"")
+    let line = text.split(separator: "\n", omittingEmptySubsequences: false)[problem.line - 1]
+    let place = line.dropFirst(problem.column - 1).drop { "\"'=".contains($0) }
+    #expect(place.hasPrefix("Europe/Berlim"), "\(place)")
+  }
+
+  @Test(arguments: [
+    ("date: \"=timestamp('2026-01-01T00:00:00Z')\", format: \"='%Q'\"", "'%Q' is unknown"),
+    ("label: =data.text, runs: [{text: =data.text, weight: bolt}]", "runs[0].weight"),
+    ("label: x, runs: [=data.text, {text: b, colour: red}]", "runs[1] has no \"colour\""),
+    ("label: x, padding: {top: =data.n, botom: 2}", "has no \"botom\""),
+    ("label: x, padding: {top: =data.n, bottom: -2}", "-2 is not a valid padding.bottom"),
+    ("label: x, separator: {insets: {top: =data.n}, color: blu}", "\"blu\" is not a colour"),
+    ("label: x, accessory: {imag: =data.text}", "has no \"imag\""),
+    ("table: [], columns: [{title: =data.text, align: middle}]", "columns[0].align"),
+  ])
+  func `constants beside expressions are checked`(content: String, message: String) {
+    let problems = Samples.problems(Samples.kind("content: {\(content)}"))
+    #expect(problems.count == 1 && problems[0].message.contains(message), "\(problems)")
+  }
+
+  @Test(arguments: [
+    "label: =data.text, runs: [=data.text, {text: =data.text, weight: =data.text, color: red}]",
+    "label: x, padding: {top: =data.n, bottom: 2}",
+    "label: x, separator: {insets: {top: =data.n}, color: =data.text}",
+    "label: x, accessory: {image: =data.text}", "label: x, classes: [=data.text, b]",
+    "table: [], columns: [=data.text, {title: =data.text, align: end, width: =data.n}]",
+  ])
+  func `expressions beside constants fit every property`(content: String) {
+    let problems = Samples.problems(Samples.kind("content: {\(content)}"))
+    #expect(problems.isEmpty, "\(problems)")
+  }
+
+  @Test(arguments: [
     ("gauge: 1, min: 9, max: 5", "min 9 is greater than max 5"),
     ("gauge: 1, max: -1", "min 0 is greater than max -1"),
     ("chart: [1], min: 3, max: 2", "min 3 is greater than max 2"),

@@ -211,6 +211,10 @@ import WidgetModel
       "sources: {a: {dbus: {name: org.x.P, path: x, interface: I, call: 1, signature: s}}}", "1:80",
       "has 1 types, but there are 0 arguments", permissions: "{dbus: [org.x.P]}"),
     Mistake(
+      "on: {click: {dbus: {name: org.x.P, path: /, interface: org.x.I, call: M, signature: su, "
+        + "arguments: [a, b]}}}", "1:104", "the signature asks for \"u\"",
+      hint: "correct the signature", permissions: "{dbus: [org.x.P]}"),
+    Mistake(
       "sources: {a: {dbus: {name: org.x.P, interface: org.x.I}}}", "1:21",
       "needs one of properties, signal and call", permissions: "{dbus: [org.x.P]}"),
     Mistake(

@@ -223,6 +223,8 @@ struct BusTests {
   func `a value survives a message`(signature: String, json: String) throws {
     let values = try BusTests.values(json)
     #expect(try Bench().roundTrip(values, signature) == values)
+    let types = try #require(BusType.types(of: signature))
+    #expect(zip(types, values).allSatisfy { $0.takes($1) })
   }
 
   @Test(arguments: [
@@ -236,6 +238,9 @@ struct BusTests {
     let values = try BusTests.values(json)
     let failure = #expect(throws: Failure.self) { try bench.roundTrip(values, signature) }
     #expect(failure?.code == "INVALID_ARGUMENT")
+    // The reader of bundles refuses the same constants.
+    let types = try #require(BusType.types(of: signature))
+    #expect(!zip(types, values).allSatisfy { $0.takes($1) })
   }
 
   /// The values of a list in JSON. `{"$bytes": BASE64}` are bytes.
