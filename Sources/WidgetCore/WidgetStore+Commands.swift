@@ -261,7 +261,7 @@ extension WidgetStore {
       }
     case .all: slots = records.order.entries.map { Int($0.slot) }
     case .selector(let selector):
-      try forEachSelected(selector, parts: WidgetStore.scansPerCommandMax) { record in
+      try forEachSelected(selector) { record in
         if let slot = slot(of: record.id) { slots.append(slot) }
       }
     }

@@ -104,7 +104,7 @@ extension WidgetStore {
         if let kind = kind(of: id) { body(id, kind) }
       }
     case .selector(let selector):
-      try forEachSelected(selector, parts: 1) { record in body(record.id, record.kind) }
+      try forEachSelected(selector) { record in body(record.id, record.kind) }
     case .all:
       guard count <= max(1, limits.scanCostMax) else {
         throw .quotaExceeded(limit: "scan_cost_max", maximum: limits.scanCostMax)

@@ -259,12 +259,11 @@ public struct WidgetStore: ~Copyable {
 
   /// Visits all selected records, in position order.
   ///
-  /// - Parameter parts: The budget, as a multiple of `scanCostMax`.
-  /// - Throws: `quotaExceeded` if that costs more than the budget.
+  /// - Throws: `quotaExceeded` if that costs more than `scanCostMax`.
   func forEachSelected(
-    _ selector: Selector, parts: Int, _ body: (Record) -> Void
+    _ selector: Selector, _ body: (Record) -> Void
   ) throws(StoreError) {
-    let costMax = min(limits.scanCostMax, .max / parts) * parts
+    let costMax = limits.scanCostMax
     let rest = forEachRecord(behind: nil, selecting: selector, costMax: costMax) { record in
       body(record)
       return true
@@ -273,10 +272,6 @@ public struct WidgetStore: ~Copyable {
       throw .quotaExceeded(limit: "scan_cost_max", maximum: limits.scanCostMax)
     }
   }
-
-  /// The budget of a command's selector, as a multiple of `scanCostMax`. Only owners send commands
-  /// with selectors, and all widgets of a command change in one commit.
-  static var scansPerCommandMax: Int { 10 }
 
   /// Visits the selected records behind a position, in position order, until the closure returns
   /// false or the cost is spent. O(records looked at); with ids in the selector, O(ids).
