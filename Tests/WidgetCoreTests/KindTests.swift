@@ -149,6 +149,20 @@ struct KindTests {
     #expect(store.widget("a")?.data["a"] == .list([.double(1)]))
   }
 
+  /// Swift takes the sign for kelvin for the letter K.
+  @Test func `a sample value has the type of the field with the same bytes`() throws {
+    let kind = Kind(
+      name: "k", data: [Field(name: "K", type: .double)], isOpen: true,
+      sample: ValueMap([
+        .init(key: "K", value: .int(1)), .init(key: "\u{212A}", value: .int(1)),
+      ]))
+    let store = try store([kind])
+    let sample = try #require(store.kind("k")?.kind.sample)
+    let values = Dictionary(
+      uniqueKeysWithValues: sample.entries.map { (Array($0.key.utf8), $0.value) })
+    #expect(values == [Array("K".utf8): .double(1), Array("\u{212A}".utf8): .int(1)])
+  }
+
   @Test func `the number and the size of kinds are limited`() throws {
     var store = Store(
       limits: .with {

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import WidgetCore
 import WidgetModel
@@ -39,6 +40,29 @@ import WidgetProto
     #expect(peer(0, 5).isSameProcess(as: peer(0, 5)))
     #expect(!peer(0, 5).isSameProcess(as: peer(0, 6)) && !peer(0, 5).isSameProcess(as: peer(0)))
     #expect(!peer(0, 5).isSameProcess(as: peer(7)))
+  }
+
+  @Test func `a process without a visible id is unknown if the kernel does not name it`() {
+    #expect(Peer.hiddenProcess(5, own: 4) == 5)
+    #expect(Peer.hiddenProcess(nil, own: 4) == 0)
+    // Without a number of its own, the daemon cannot tell whether numbers differ.
+    #expect(Peer.hiddenProcess(5, own: nil) == 0)
+    #expect(Peer.hiddenProcess(nil, own: nil) == 0)
+    // Before Linux 6.9, all processes have one number.
+    #expect(Peer.hiddenProcess(4, own: 4) == 0)
+  }
+
+  @Test func `the kernel names the process behind a connected socket only`() throws {
+    var pair: [CInt] = [-1, -1]
+    try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &pair) == 0)
+    let file = open("/dev/null", O_RDONLY)
+    defer { for descriptor in pair + [file] { close(descriptor) } }
+    #expect(Peer.processNumber(of: pair[0]) == Peer.ownNumber)
+    #expect(Peer(socket: pair[0])?.pid == Peer.current.pid)
+    #expect(Peer(socket: pair[0])?.hiddenProcess == 0)
+    for descriptor in [file, -1] {
+      #expect(Peer.processNumber(of: descriptor) == nil && Peer(socket: descriptor) == nil)
+    }
   }
 
   @Test func `an error names no process 0`() throws {

@@ -46,26 +46,28 @@ public struct Peer: Hashable, Sendable {
     self.init(
       uid: credentials.uid, gid: credentials.gid, pid: UInt32(clamping: credentials.pid),
       groups: Peer.supplementaryGroups(of: socket))
-    if pid == 0 { hiddenProcess = Peer.hiddenProcess(of: socket) ?? 0 }
+    if pid == 0 {
+      hiddenProcess = Peer.hiddenProcess(Peer.processNumber(of: socket), own: Peer.ownNumber)
+    }
   }
 
-  /// The number of a process in the file system of pidfds (Linux 6.9 and later). Before, all pidfds
-  /// have the same number, also that of this process.
-  private static func hiddenProcess(of socket: CInt) -> UInt64? {
-    guard let own = ownNumber, let number = processNumber(of: socket), number != own else {
-      return nil
-    }
+  /// The number of a process in the file system of pidfds (Linux 6.9 and later); 0 if unknown.
+  /// Before, all pidfds have the same number, also that of this process.
+  static func hiddenProcess(_ number: UInt64?, own: UInt64?) -> UInt64 {
+    guard let own, let number, number != own else { return 0 }
     return number
   }
 
-  private static let ownNumber: UInt64? = {
+  /// The number of this process; nil if the kernel does not tell it.
+  static let ownNumber: UInt64? = {
     var pair: [CInt] = [-1, -1]
     guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &pair) == 0 else { return nil }
     defer { for descriptor in pair { Glibc.close(descriptor) } }
     return processNumber(of: pair[0])
   }()
 
-  private static func processNumber(of socket: CInt) -> UInt64? {
+  /// The number of the process at the other end of a socket; nil if the kernel does not tell it.
+  static func processNumber(of socket: CInt) -> UInt64? {
     let peerPidfd: CInt = 77  // SO_PEERPIDFD, which glibc does not name in every version
     var descriptor: CInt = -1
     var length = socklen_t(MemoryLayout<CInt>.size)

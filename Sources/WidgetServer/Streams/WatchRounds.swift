@@ -351,7 +351,7 @@ final class WatchRounds {
 
   /// The revision up to which removals are the next part of a transfer: those before its start come
   /// before the chunks, and many of those since come before its end. Nil if they are not next.
-  private func endOfNextRemovals(
+  func endOfNextRemovals(
     _ group: WatchGroup, _ transfer: StreamCursor.Transfer
   ) -> Revision? {
     if transfer.lacksRemovals { return transfer.startedAt }
@@ -370,7 +370,7 @@ final class WatchRounds {
   }
 
   /// Whether a transfer that has gone through all chunks goes through them again.
-  private func needsPass(_ group: WatchGroup, _ transfer: StreamCursor.Transfer) -> Bool {
+  func needsPass(_ group: WatchGroup, _ transfer: StreamCursor.Transfer) -> Bool {
     // Expensive content never comes all at once, and expensive tests only after very many passes.
     // But many widgets do: a reader must not wait for a pause in the changes.
     transfer.passes < WatchRounds.passesMax
