@@ -90,7 +90,8 @@
       InProcessClient.methods.filter(\.isConversation).map { "/" + $0.fullName })
     /// The paths of streams without a conversation. The service itself bounds the number of streams.
     private static let streams = Set(
-      InProcessClient.methods.filter { $0.isStream && !$0.isConversation }.map { "/" + $0.fullName })
+      InProcessClient.methods.filter { $0.isStream && !$0.isConversation }.map { "/" + $0.fullName }
+    )
     /// The paths of reflection, whose questions are small.
     private static let reflections: Set = [
       "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",

@@ -48,20 +48,21 @@
     private static func answer(
       _ message: ByteBuffer, of call: Callers.CallerCall
     ) async throws -> ByteBuffer? {
-      try await withCheckedContinuation { continuation in
+      let answer: Result<ByteBuffer?, any Error> = await withCheckedContinuation { continuation in
         let isServing = call.client.onLoop {
           call.guarded.value.answer(message) { isOver in
             guard !isOver else {
-              continuation.resume(returning: Result<ByteBuffer?, any Error>.success(nil))
+              continuation.resume(returning: .success(nil))
               return 0
             }
-            let answer = Result { () throws -> ByteBuffer? in try ReflectionService.answer(message) }
-            continuation.resume(returning: answer)
-            return (try? answer.get())?.readableBytes ?? 0
+            let made = Result<ByteBuffer?, any Error> { try ReflectionService.answer(message) }
+            continuation.resume(returning: made)
+            return (try? made.get())?.readableBytes ?? 0
           }
         }
         if !isServing { continuation.resume(returning: .success(nil)) }
-      }.get()
+      }
+      return try answer.get()
     }
 
     private static func answer(_ message: ByteBuffer) throws -> ByteBuffer {

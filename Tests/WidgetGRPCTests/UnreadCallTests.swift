@@ -2,6 +2,7 @@
   import Glibc
   import NIOCore
   import Testing
+  import WidgetCore
   import WidgetModel
   import WidgetProto
 

@@ -187,6 +187,6 @@ private final class EndedSnapshots: SlicedWork {
 extension GetSnapshotRequest {
   /// The memory of its parameters, in bytes.
   fileprivate var parameterBytes: Int {
-    parameters?.entries.reduce(0) { $0 + 32 + $1.key.utf8.count + $1.value.costBytes } ?? 0
+    parameters.entries.reduce(0) { $0 + 32 + $1.key.utf8.count + $1.value.costBytes }
   }
 }

@@ -239,8 +239,8 @@ final class ServiceContext {
 
   /// Stops counting a stream.
   func closeStream(
-    of uid: UInt32, _ level: AccessPolicy.Level = .client, selecting selector: Selector = Selector(),
-    termBytes: Int = 0
+    of uid: UInt32, _ level: AccessPolicy.Level = .client,
+    selecting selector: Selector = Selector(), termBytes: Int = 0
   ) {
     let selectorBytes = store.dropExpression(of: selector) + termBytes
     streamAccounts.close(of: uid, level, selectorBytes: selectorBytes)
