@@ -34,6 +34,8 @@
     private var countedAt = 0
     /// Less than this waits for more, so that small frames cause no frame each.
     private static let droppedBytesMin = 4 << 10
+    /// If no more bytes can be counted, so much of a frame or of a header block passes uncounted.
+    private static let uncountedBytesMax = 16 << 10
 
     init(connection: CallerConnection) {
       self.connection = connection
@@ -101,7 +103,9 @@
         _ = account.hold(0)
         countedAt = cutter.completeCount
       }
-      return account.hold(bytes) == nil
+      // The limits for all clients can be full because of others, and a small frame may straddle two
+      // reads of a good client. The limits of connections bound such frames.
+      return account.hold(bytes) == nil || bytes <= InputTurns.uncountedBytesMax
     }
 
     /// Closes the connection, because a frame has not arrived in time. Returns false if the rest
@@ -115,6 +119,7 @@
 
     private func close(_ context: ChannelHandlerContext, _ reason: String) {
       _ = incomplete?.hold(0)
+      cutter = FrameCutter()
       connection.client.logClosing(because: reason)
       context.close(promise: nil)
     }

@@ -1,0 +1,150 @@
+import ArgumentParser
+import Testing
+import WidgetClient
+import WidgetExpression
+import WidgetModel
+
+@testable import widgetctl
+
+struct FailureTests {
+  private static func failure(
+    _ code: StatusCode, _ reason: String, _ message: String = "Words.",
+    violations: [FieldViolation] = []
+  ) -> CommandFailure {
+    CommandFailure(
+      .status(
+        RPCStatus(
+          code: code, message: message,
+          errorInfo: ErrorInfo(reason: reason, metadata: ["widget_id": "a"]),
+          fieldViolations: violations)))
+  }
+
+  @Test func `the error for an unsupported family does not name the protocol's field`() {
+    let violation = FieldViolation(
+      field: "content_family",
+      description: "Kind \"load\" does not support large; use one of: small.")
+    let failure = Self.failure(
+      .invalidArgument, "INVALID", "content_family: \(violation.description)",
+      violations: [violation])
+    #expect(failure.message == "kind \"load\" does not support large; use one of: small")
+  }
+
+  @Test func `the error for a missing kind names the command that lists kinds`() {
+    let failure = CommandFailure(
+      .status(
+        RPCStatus(
+          code: .notFound, message: "There is no kind \"clok\". `widgetctl kinds` lists all kinds.",
+          errorInfo: ErrorInfo(reason: "KIND_NOT_FOUND", metadata: ["kind": "clok"]))))
+    #expect(failure.message == "there is no kind \"clok\"; `widgetctl kinds` lists them")
+  }
+
+  @Test(
+    arguments: [
+      (.notFound, 3), (.alreadyExists, 4), (.failedPrecondition, 5), (.aborted, 5),
+      (.permissionDenied, 6), (.unavailable, 7), (.deadlineExceeded, 8), (.resourceExhausted, 9),
+      (.invalidArgument, 10), (.outOfRange, 10), (.internalError, 1),
+    ] as [(StatusCode, Int32)])
+  func `every kind of refusal has its exit status`(_ code: StatusCode, status: Int32) {
+    #expect(Self.failure(code, "X").exit.rawValue == status)
+  }
+
+  @Test(
+    arguments: [
+      (.unavailable(.refused, socketPath: "/s"), 7),
+      (.unavailable(.permissionDenied, socketPath: "/s"), 6),
+      (.socketNotFound(tried: ["/s"]), 7), (.connectionLost(socketPath: "/s"), 7),
+      (.unresponsive(socketPath: "/s", answerMax: .seconds(5)), 7),
+      (.deadlineExceeded(.seconds(1)), 8), (.protocolViolation("x"), 1),
+      (.wire(.tooDeep(limit: 56)), 9), (.wire(.budgetExceeded(limitBytes: 1)), 9),
+      (.wire(.nulInString(path: "x")), 1),
+    ] as [(ClientError, Int32)])
+  func `every loss of the daemon has its exit status`(_ error: ClientError, status: Int32) {
+    #expect(ExitStatus(error).rawValue == status)
+  }
+
+  @Test(arguments: [("/", "a directory"), ("/dev/null", "a special file")])
+  func `a file that is not a socket is named by its type`(_ path: String, kind: String) {
+    let failure = CommandFailure(.unavailable(.refused, socketPath: path))
+    #expect(failure.exit == .unavailable)
+    #expect(failure.message.hasPrefix("\(path) is \(kind), not a socket;"))
+  }
+
+  @Test(
+    arguments: [
+      (.unavailable(.noSuchFile, socketPath: "/s"), "its socket? `widgetctl doctor --socket /s` "),
+      (.unavailable(.refused, socketPath: "/s"), "; `widgetctl doctor --socket /s` "),
+      (.connectionLost(socketPath: "/s"), "; `widgetctl doctor --socket /s` "),
+      (
+        .unresponsive(socketPath: "/s", answerMax: .seconds(5)), "; `widgetctl doctor --socket /s` "
+      ),
+      (.socketNotFound(tried: ["/s"]), "; `widgetctl doctor` "),
+      (.deadlineExceeded(.seconds(1)), "; `widgetctl doctor` "),
+    ] as [(ClientError, String)])
+  func `an unreachable daemon's error names widgetctl doctor`(_ error: ClientError, words: String) {
+    let message = CommandFailure(error).message
+    #expect(message.contains(words + "finds out what is wrong"), "\(message)")
+  }
+
+  @Test func `all exit statuses differ, and all are explained`() {
+    #expect(Set(ExitStatus.allCases.map(\.meaning)).count == ExitStatus.allCases.count)
+    for status in ExitStatus.allCases {
+      #expect(Widgetctl.helpMessage(columns: 200).contains("\(status.rawValue)  \(status.meaning)"))
+    }
+  }
+
+  @Test func `an error names the command that helps`() {
+    #expect(
+      Self.failure(.notFound, "WIDGET_NOT_FOUND").message
+        == "there is no widget \"a\"; `widgetctl ls` lists them")
+    #expect(Self.failure(.failedPrecondition, "WIDGET_DISABLED").message.contains("enable a"))
+    #expect(Self.failure(.internalError, "ELSE").message == "Words")
+  }
+
+  @Test func `a field violation is printed once`() {
+    let violation = FieldViolation(field: "widget.id", description: "Too long.")
+    #expect(
+      Self.failure(.invalidArgument, "X", "widget.id: Too long.", violations: [violation]).message
+        == "widget.id: Too long")
+    #expect(
+      Self.failure(.invalidArgument, "X", "Bad.", violations: [violation]).message
+        == "Bad.\n  widget.id: Too long")
+  }
+
+  @Test func `as JSON an error has every detail from the daemon`() {
+    #expect(
+      JSONWriter.compact(Self.failure(.notFound, "WIDGET_NOT_FOUND").document)
+        == #"{"error":{"code":"NOT_FOUND","exitCode":3,"message":"there is no widget \"a\"; "#
+        + #"`widgetctl ls` lists them","metadata":{"widget_id":"a"},"reason":"WIDGET_NOT_FOUND"}}"#)
+  }
+
+  @Test func `as JSON an error has the delay before a retry`() {
+    let failure = CommandFailure(
+      .status(
+        RPCStatus(
+          code: .resourceExhausted, message: "Kind \"cpu\" has no refreshes left. Retry later.",
+          errorInfo: ErrorInfo(reason: "REFRESH_BUDGET_EXHAUSTED", metadata: ["kind": "cpu"]),
+          retryDelay: .milliseconds(5_250))))
+    #expect(
+      JSONWriter.compact(failure.document)
+        == #"{"error":{"code":"RESOURCE_EXHAUSTED","exitCode":9,"message":"Kind \"cpu\" has no "#
+        + #"refreshes left. Retry later; the next refresh is possible in 5 s","#
+        + #""metadata":{"kind":"cpu"},"reason":"REFRESH_BUDGET_EXHAUSTED","retryDelay":"5.25s"}}"#)
+  }
+
+  @Test func `a value is printed raw, and a missing one is an error`() throws {
+    let (document, id) = (Samples.widget.document(), Samples.widget.id)
+    #expect(try GetCommand.text(of: "data.text", in: document, id: id, escapes: false) == "12:00")
+    #expect(try GetCommand.text(of: "data.n", in: document, id: id, escapes: false) == "1")
+    #expect(
+      try GetCommand.text(of: "labels", in: document, id: id, escapes: false) == #"{"panel":"top"}"#
+    )
+    #expect(
+      try GetCommand.text(of: "create_time", in: document, id: id, escapes: false)
+        == "1970-01-01T00:16:40Z")
+    #expect(try GetCommand.text(of: "error", in: document, id: id, escapes: false) == "")
+    let failure = #expect(throws: CommandFailure.self) {
+      try GetCommand.text(of: "data.gone", in: document, id: id, escapes: false)
+    }
+    #expect(failure?.exit == .notFound)
+  }
+}
