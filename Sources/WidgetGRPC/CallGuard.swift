@@ -243,6 +243,12 @@
       context.fireChannelRead(data)
     }
 
+    /// Reads all questions at once, because only questions that have arrived here count.
+    func channelReadComplete(context: ChannelHandlerContext) {
+      context.fireChannelReadComplete()
+      if isReflection, !isComplete, !isRefused { context.read() }
+    }
+
     private func refuseSize(_ context: ChannelHandlerContext) {
       refuse(
         .refused(

@@ -238,15 +238,20 @@
           while let (_, start) = waiting.popFirst() { _ = start(true) }
         } else if !mayAnswer {
           // Other connections of the user may have used the room meanwhile.
-          for (call, _) in Array(waiting) { call.countWaiting() }
+          countWaiting()
         } else if let (call, start) = waiting.popFirst() {
           call.requestIsTaken()
           call.holdStream()
           client.expectTasks()
           answerBytes += call.hold(start(false))
-          resume()
+          if mayAnswer { resume() } else { countWaiting() }
         }
       }
+    }
+
+    /// Counts the waiting calls, because there is no room for their answers.
+    private func countWaiting() {
+      for (call, _) in Array(waiting) { call.countWaiting() }
     }
   }
 #endif

@@ -173,7 +173,7 @@ import WidgetModel
   }
 
   @Test(arguments: [
-    "label: =data.text, runs: [=data.text, {text: =data.text, weight: =data.text, color: red}]",
+    "label: =data.text, runs: [=data.text, {text: x, weight: =data.text, color: color.primary}]",
     "label: x, padding: {top: =data.n, bottom: 2}",
     "label: x, separator: {insets: {top: =data.n}, color: =data.text}",
     "label: x, accessory: {image: =data.text}", "label: x, classes: [=data.text, b]",

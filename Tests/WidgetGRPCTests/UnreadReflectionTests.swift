@@ -86,9 +86,8 @@
         for _ in 0..<1_000 where !client.isOver(stream) {
           try client.sendData(RawHTTP2.prefixed(Self.listServices), on: stream, isEnd: false)
         }
-        let ending = try client.ending(of: stream)
-        #expect(ending.code == 8)
-        #expect(ending.details?.errorInfo?.metadata["limit"] == "incomplete_bytes_per_uid_max")
+        // The answers before the status have no window, so the stream is reset without it.
+        #expect(try client.finished(stream).resetCode == 0)
         try server.eventually("nothing counts") { Self.incomplete($0) + Self.unsent($0) == 0 }
         // Answered questions do not count.
         let reader = try server.connect()
