@@ -170,7 +170,8 @@
 
   /// Bytes that can be taken once.
   ///
-  /// grpc-swift keeps an answer until the peer has taken it, beside the copy that it sends.
+  /// grpc-swift keeps an answer until the peer has taken it, beside the copy that it sends. No issue
+  /// reports this (November 2026).
   final class OneUse: Sendable {
     private let bytes: Mutex<ByteBuffer>
 

@@ -55,8 +55,9 @@
     /// Drops what follows the heads of streams that begin from now on, because HTTP/2 refuses them.
     ///
     /// NIO's HTTP/2 answers the head of such a stream with `REFUSED_STREAM`, and forgets the stream. It
-    /// would take the data that follows for an error of the connection, and end all calls
-    /// (`ConnectionStreamsState.swift` of swift-nio-http2 1.46).
+    /// would take the data that follows for an error of the connection, and end all calls:
+    /// https://github.com/apple/swift-nio-http2/blob/1.46.0/Sources/NIOHTTP2/ConnectionStateMachine/ConnectionStreamsState.swift.
+    /// No issue reports this (November 2026).
     mutating func refuseNewStreams() {
       if lastAcceptedID == nil { lastAcceptedID = newestStreamID }
     }
@@ -64,8 +65,9 @@
     /// Drops the data of a refused stream that was on its way when its peer got the refusal.
     ///
     /// NIO's HTTP/2 remembers 32 streams that it has reset. It takes data of an older one for an
-    /// error of the connection, and ends all calls (`defaultMaximumRecentlyResetFrames` in
-    /// `HTTP2ChannelHandler.swift` of swift-nio-http2 1.46). grpc-swift has no setting for this.
+    /// error of the connection, and ends all calls. The number is `defaultMaximumRecentlyResetFrames` in
+    /// https://github.com/apple/swift-nio-http2/blob/1.46.0/Sources/NIOHTTP2/HTTP2ChannelHandler.swift.
+    /// grpc-swift has no setting for this, and no issue asks for one (November 2026).
     mutating func refuse(_ streamID: UInt32) {
       if refusedIDs.count >= streamsMax { _ = refusedIDs.popFirst() }
       refusedIDs.append(streamID)

@@ -34,7 +34,7 @@
     private var countedAt = 0
     /// Less than this waits for more, so that small frames cause no frame each.
     private static let droppedBytesMin = 4 << 10
-    /// If no more bytes can be counted, so much of a frame or of a header block passes uncounted.
+    /// When the limits are full, this many bytes of a frame or of a header block still pass.
     private static let uncountedBytesMax = 16 << 10
 
     init(connection: CallerConnection) {

@@ -54,7 +54,7 @@ struct Rests: Sendable {
     rests[holder]?.lookAt = nil
   }
 
-  /// The question is answered, or has failed. No answer from the daemon is not a change.
+  /// The question is answered, or has failed. A missing answer is not a change.
   ///
   /// - Returns: whether the owners have changed.
   mutating func answered(

@@ -88,7 +88,7 @@ extension BundleInstance {
     clearFailures(id)
   }
 
-  /// The failures that the mark of a widget would show no longer count.
+  /// A client has cleared the mark of a widget. The failures in it no longer count.
   private mutating func clearFailures(_ id: WidgetID) {
     for entry in unshownEntries(id) { standing.clear(id, entry.key) }
   }
@@ -220,7 +220,7 @@ extension BundleInstance {
 
   // MARK: The mark
 
-  /// The failures that neither the widget's content shows nor a client has cleared, the newest
+  /// The failures that the widget's content does not show, and that no client has cleared, the newest
   /// first.
   ///
   /// - Parameter countsPlaceholders: whether a placeholder shows a failure. It does for the user of
