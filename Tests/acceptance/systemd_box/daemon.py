@@ -62,7 +62,7 @@ def access(check, machine, _):
     told = machine.ctl("add", "clock", "--id", "made")
     check.equal("access: root makes widgets", told.returncode, 0)
     told = machine.ctl("get", "clock", "--field", "data.text", user="reader")
-    check.equal("access: a member of widgetd-clients reads them",
+    check.equal("access: a member of widgetd-clients reads widgets",
                 (told.returncode, told.stdout.strip()), (0, "12:00"))
     check.equal("access: a member of widgetd-clients sends events",
                 machine.ctl("send", "clock", "click", user="reader").returncode, 0)
@@ -199,7 +199,7 @@ def reloading(check, machine, _):
     def entries():
         return machine.journal("-u", "widgetd.service", "-n", "50")
 
-    check.that("reload: the journal says what is wrong with them", eventually(lambda: any(
+    check.that("reload: the journal says which setting is wrong", eventually(lambda: any(
         "widgets_max" in str(entry.get("MESSAGE", "")) and "many" in str(entry.get("MESSAGE", ""))
         or "many" in str(entry) for entry in entries())), [e.get("MESSAGE") for e in entries()[-4:]])
     machine.configure()
@@ -306,7 +306,7 @@ def killing(check, machine, _):
         writer.goes_on()
     writer.stop()
     check.equal("kill -9: five in a row, and it comes back each time", back, [True] * 5)
-    check.equal("kill -9: systemd counts them",
+    check.equal("kill -9: systemd counts the restarts",
                 int(machine.shows("widgetd.service", "NRestarts")) - restarts, 5)
     check.equal("kill -9: no client is refused meanwhile", writer.refused[:3], [])
     check.that("kill -9: a watch reaches the last change", follower.reaches(writer.revision),
@@ -337,7 +337,7 @@ def watchdog(check, machine, _):
     machine.kill(signal.SIGSTOP, pid)
     check.that("watchdog: a daemon that hangs is ended, and started again",
                eventually(lambda: machine.running(pid)), machine.shows("widgetd.service", "Result"))
-    check.that("watchdog: the journal says so", eventually(lambda: any(
+    check.that("watchdog: the journal has the timeout of the watchdog", eventually(lambda: any(
         "atchdog timeout" in str(entry.get("MESSAGE", ""))
         for entry in machine.journal("UNIT=widgetd.service", "-n", "100"))))
     machine.ctl("set", "clock", "text=12:01")
@@ -360,7 +360,7 @@ def storm(check, machine, _):
     def entries():
         return machine.journal("_SYSTEMD_UNIT=widgetd.service", "-n", "20")
 
-    check.that("storm: the journal says what is wrong with them", eventually(lambda: any(
+    check.that("storm: the journal says which setting is wrong", eventually(lambda: any(
         "paper" in str(entry.get("MESSAGE", "")) and "sqlite" in str(entry.get("MESSAGE", ""))
         for entry in entries())), [entry.get("MESSAGE") for entry in entries()])
     check_log(check, machine, "widgetd", {"paper": "3"})

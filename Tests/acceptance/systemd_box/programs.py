@@ -295,7 +295,7 @@ def providers(check, machine, packages):
 
     check.equal("providers: all of them run", states(), ["active"] * 3)
     found = doctor().get("providers", {})
-    check.that("providers: doctor says so", found.get("grade") == "ok"
+    check.that("providers: doctor says that all providers run", found.get("grade") == "ok"
                and all(name in found["found"] for name in names), found)
     machine.systemctl("stop", "widgetd.socket")
     check.equal("providers: the providers stop with the socket", states(), ["inactive"] * 3)
@@ -303,7 +303,7 @@ def providers(check, machine, packages):
     check.that("providers: the providers start with the socket", eventually(
         lambda: states() == ["active"] * 3), states())
     machine.systemctl("disable", "--now", "widgetd.socket")
-    check.equal("providers: disable --now of the socket stops them", states(), ["inactive"] * 3)
+    check.equal("providers: disable --now of the socket stops the providers", states(), ["inactive"] * 3)
     machine.systemctl("enable", "--now", "widgetd.socket")
     check.that("providers: enable --now starts the providers", eventually(
         lambda: states() == ["active"] * 3), states())
@@ -361,12 +361,12 @@ def user_instance(check, machine, packages):
     told = own("systemctl", "--user", "is-active", "widgetd.socket")
     check.equal("user instance: it is not enabled by default", told.stdout.strip(), "inactive")
     told = own("systemctl", "--user", "enable", "--now", "widgetd.socket")
-    check.equal("user instance: enable --now starts it", told.returncode, 0)
+    check.equal("user instance: enable --now starts the socket", told.returncode, 0)
     told = own("widgetctl", "add", "clock", "--id", "mine")
-    check.equal("user instance: the user owns it", told.returncode, 0)
+    check.equal("user instance: the user adds a widget", told.returncode, 0)
     # The service reports that it is ready when it serves. Its first client may have an answer
     # before that.
-    check.that("user instance: the first client started it", eventually(lambda: own(
+    check.that("user instance: the first client started the service", eventually(lambda: own(
         "systemctl", "--user", "is-active", "widgetd.service").stdout.strip() == "active"))
     check.that("user instance: it is another one than the system's",
                "mine" in own("widgetctl", "ls").stdout and "mine" not in machine.ctl("ls").stdout)
@@ -378,7 +378,7 @@ def user_instance(check, machine, packages):
     check.equal("user instance: systemctl --user reload works",
                 own("systemctl", "--user", "reload", "widgetd.service").returncode, 0)
     own("systemctl", "--user", "set-environment", "WIDGETD_SOCKET=/nowhere")
-    check.equal("user instance: also with a variable that names another socket",
+    check.equal("user instance: reload works with a variable that names another socket",
                 own("systemctl", "--user", "reload", "widgetd.service").returncode, 0)
     own("systemctl", "--user", "unset-environment", "WIDGETD_SOCKET")
     check.equal("user instance: systemctl --user restart works", own(
