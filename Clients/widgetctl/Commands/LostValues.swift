@@ -70,7 +70,7 @@ enum LostValues {
     }
   }
 
-  /// `clock: data.note is gone: it was "mine", set by user ann (1000)`.
+  /// `clock: data.note is gone with the widget: it was "mine", set by user ann (1000)`.
   static func text(_ field: FieldOwner, of widget: WidgetID, _ loss: Loss = .done) -> String {
     "\(widget): \(field.path) \(loss.rawValue) "
       + (field.declared.map { JSONWriter.compact($0) + ", " } ?? "")

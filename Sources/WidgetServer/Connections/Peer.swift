@@ -52,7 +52,7 @@ public struct Peer: Hashable, Sendable {
   }
 
   /// The number of a process in the file system of pidfds (Linux 6.9 and later); 0 if unknown.
-  /// Before, all pidfds have the same number, also that of this process.
+  /// In earlier kernels, all pidfds have one number, and so has that of this process.
   static func hiddenProcess(_ number: UInt64?, own: UInt64?) -> UInt64 {
     guard let own, let number, number != own else { return 0 }
     return number

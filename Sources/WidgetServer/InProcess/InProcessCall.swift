@@ -12,7 +12,7 @@ final class InProcessCall: CallResponder {
   private var continuation: CheckedContinuation<Answer, Never>?
   /// The answer, while it may still be taken back.
   private var answer: Answer?
-  /// The answer's bytes that `countAnswer` has returned. nil before.
+  /// The answer's bytes that `countAnswer` has returned; nil before its first call.
   private var countedBytes: Int?
   /// Is called with the bytes of an answer that comes after `countAnswer`.
   var onLaterBytes: ((Int) -> Void)?
