@@ -1,5 +1,6 @@
 import Glibc
 import NIOCore
+import Synchronization
 import Testing
 import WidgetModel
 import WidgetProto
@@ -124,6 +125,76 @@ import WidgetStorage
     }
   }
 
+  @Test func `the end of a conversation does not overtake its last message`() async throws {
+    try await withInProcessClient { client, server in
+      let codec = WireCodec()
+      _ = try await client.create("w")
+      let (held, stream) = try await converse(.provide, server)
+      let update = try ProvideUpdate(
+        id: 2, updates: [ProvidedUpdate(.make("w"), WidgetPatch(setData: ["n": .int(1)]))])
+      let kinds = ProvideKinds(id: 1, kinds: [Kind(name: try .make("clock"), isOpen: true)])
+      let frames: [ProvideRequest] = [
+        .open(ProvideOpen(provider: "one")), .kinds(kinds), .update(update),
+      ]
+      let messages = try frames.map { ByteBuffer(bytes: try codec.encode($0)) }
+      for message in messages.dropLast() { #expect(await stream.send(message)) }
+      // The update waits for time, unread frames wait for the reader, and the end comes.
+      _ = await withCheckedContinuation { sender in
+        _ = try? server.onLoop { service in
+          service.context.work.enqueue(OtherWork())
+          held.sink.receive(messages[2], sender)
+          held.sink.halfClose()
+        }
+      }
+      var results: [UInt64] = []
+      while let batch = try await stream.next() {
+        for message in batch {
+          let frame = try codec.decode(
+            ProvideResponse.self, from: Array(message.readableBytesView))
+          guard case .result(let result) = frame else { continue }
+          #expect(result.error == nil)
+          results.append(result.id)
+        }
+      }
+      #expect(results == [1, 2])
+      let widget = try await client.call(
+        "GetWidget", GetWidgetRequest(id: .make("w")), as: GetWidgetResponse.self
+      ).widget
+      #expect(widget.data["n"] == .int(1))
+    }
+  }
+
+  @Test func `a sender goes on only when its message was read, whatever the reader takes`()
+    async throws
+  {
+    try await withInProcessClient { _, server in
+      let codec = WireCodec()
+      let (held, stream) = try await converse(.provide, server)
+      let open = try codec.encode(ProvideRequest.open(ProvideOpen(provider: "one")))
+      #expect(await stream.send(ByteBuffer(bytes: open)))
+      let kinds = try ByteBuffer(
+        bytes: codec.encode(ProvideRequest.kinds(ProvideKinds(id: 1, kinds: []))))
+      let reading = Task {
+        await withCheckedContinuation { reader in
+          _ = try? server.onLoop { _ in held.reader = reader }
+        }
+      }
+      try server.eventually { _ in held.reader != nil }
+      let isSending = Mutex<Bool?>(nil)
+      _ = await withCheckedContinuation { sender in
+        _ = try? server.onLoop { service in
+          service.context.work.enqueue(OtherWork())
+          held.sink.receive(kinds, sender)
+          // Frames wait, so the reader takes them at once.
+          if let reader = held.reader { held.sink.next(reader) }
+          isSending.withLock { $0 = held.sink.isSending }
+        }
+      }
+      _ = await reading.value
+      #expect(isSending.withLock { $0 } == true)
+    }
+  }
+
   @Test func `a stream inside the process ends when it is released`() async throws {
     try await withInProcessClient { client, server in
       var watch: InProcessWatch? = try await client.watch()
@@ -185,6 +256,40 @@ private func withInProcessClient(
     throw error
   }
   try await server.server.stop()
+}
+
+/// The daemon's side of a stream. It is used only on the loop.
+private final class HeldSink: @unchecked Sendable {
+  let sink: InProcessSink
+  var reader: CheckedContinuation<InProcessSink.Batch, Never>?
+
+  init(_ service: ServiceLoop) {
+    let peer = Peer.current
+    sink = InProcessSink(
+      peer: peer, service: service,
+      calls: InProcessCalls(of: peer, .owner, service.context.work), room: nil)
+  }
+}
+
+/// Work of another user: while it waits, new work waits, too.
+private final class OtherWork: SlicedWork {
+  let share = WorkShare(uid: 2)
+
+  func work(_ slice: TimeSlice) -> Bool { false }
+  func abandon() {}
+}
+
+/// Begins a conversation, and returns both of its sides.
+private func converse(
+  _ method: RPCMethod, _ server: TestServer
+) async throws -> (HeldSink, InProcessStream) {
+  let held = try server.onLoop { HeldSink($0) }
+  let begun = await withCheckedContinuation { continuation in
+    do { try server.onLoop { _ in held.sink.converse(method, nil, continuation) } } catch {
+      continuation.resume(returning: .failure(.shuttingDown))
+    }
+  }
+  return (held, try begun.get())
 }
 
 /// A stream of state and its frames.

@@ -94,6 +94,10 @@ final class InProcessSink: StreamSink, TurnParticipant {
   private var reader: CheckedContinuation<Batch, Never>?
   /// The sender of a message that waits until another one is taken.
   private var sender: CheckedContinuation<Bool, Never>?
+  /// The peer's messages that wait in `calls`.
+  private var queuedMessages = 0
+  /// Whether the peer has sent its last message.
+  private var isHalfClosed = false
   private var isTouched = false
 
   /// More messages are taken while fewer bytes wait. The value is the capacity of a usual socket.
@@ -170,16 +174,29 @@ final class InProcessSink: StreamSink, TurnParticipant {
     }
     guard stream != nil, !isOver else { return sender.resume(returning: false) }
     self.sender = sender
+    queuedMessages += 1
     calls.add { [self] _ in
+      queuedMessages -= 1
       stream?.receive(message)
       calls.expectTasks()
+      halfCloseAfterMessages()
       // The result of the message is known at the end of the turn.
       service.turn.open()
       service.turn.whenDurable { self.resumeSender() }
     }
   }
 
-  func halfClose() { stream?.halfClosed() }
+  func halfClose() {
+    isHalfClosed = true
+    halfCloseAfterMessages()
+  }
+
+  /// Whether a sender waits.
+  var isSending: Bool { sender != nil }
+
+  private func halfCloseAfterMessages() {
+    if isHalfClosed, queuedMessages == 0 { stream?.halfClosed() }
+  }
 
   /// The task that sends was cancelled.
   func stopSending() {
@@ -188,9 +205,11 @@ final class InProcessSink: StreamSink, TurnParticipant {
     sender.resume(returning: false)
   }
 
-  /// Resumes the sender, unless too many bytes wait to be read.
+  /// Resumes the sender, unless its message waits or too many bytes wait to be read.
   private func resumeSender() {
-    guard let sender, isOver || waitingBytes < InProcessSink.waitingBytesMax else { return }
+    guard let sender,
+      isOver || (queuedMessages == 0 && waitingBytes < InProcessSink.waitingBytesMax)
+    else { return }
     self.sender = nil
     sender.resume(returning: !isOver)
   }
