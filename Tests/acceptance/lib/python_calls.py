@@ -215,7 +215,7 @@ def kinds(check, client):
         async with widgetd.AsyncClient(client.path) as other:
             return [each.name async for each in other.kinds()], await other.get_kind("dial")
 
-    check.equal("with asyncio too", asyncio.run(asynchronous()), (names, held))
+    check.equal("asyncio lists the same kinds", asyncio.run(asynchronous()), (names, held))
     pruned = client.apply_kinds([], provider="many", prune=True)
     check.that(
         "pruning removes a provider's own kinds, and no others",
