@@ -53,6 +53,67 @@ import WidgetProto
     }
   }
 
+  @Test func `connections with little unsent output do not wait for others of their user`()
+    async throws
+  {
+    // A connection may have 100 bytes then, and all of them together a quarter more.
+    try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 102_400 }) { server in
+      let held = try server.onLoop { service in
+        let all = UnsentBytes(service.context, Self.policy)
+        let accounts = (0..<3).map { _ in all.account(of: Self.peer(1)) }
+        return NIOLoopBoundBox(Named(accounts), eventLoop: service.context.eventLoop)
+      }
+      /// Sets unsent bytes. Returns whether there is room, for each of the three.
+      func set(_ index: Int, _ bytes: Int) throws -> [Bool] {
+        try server.onLoop { _ in held.value.accounts[index].hold(bytes) }
+        // The look comes later.
+        return try server.onLoop { _ in held.value.accounts.map(\.hasRoom) }
+      }
+      #expect(try set(0, 102_400) == [false, true, true])
+      #expect(try set(1, 99) == [false, true, true])
+      #expect(try set(1, 100) == [false, false, true])
+      #expect(try set(1, 99) == [false, true, true])
+      #expect(try server.onLoop { _ in held.value.told } == [0, 1, 0])
+      #expect(try set(2, 25_501) == [false, false, false])
+      #expect(try set(2, 12_800) == [false, false, false])
+      #expect(try set(2, 12_700) == [false, true, false])
+      #expect(try server.onLoop { _ in held.value.told } == [0, 2, 0])
+      #expect(try set(0, 0) == [true, true, true])
+      #expect(try server.onLoop { _ in held.value.told } == [1, 3, 1])
+    }
+  }
+
+  /// Accounts of one user, each with the number of its notices of room.
+  private final class Named {
+    let accounts: [UnsentAccount]
+    private(set) var told: [Int]
+
+    init(_ accounts: [UnsentAccount]) {
+      self.accounts = accounts
+      told = accounts.map { _ in 0 }
+      for (index, account) in accounts.enumerated() {
+        account.onRoom = { [unowned self] in told[index] += 1 }
+      }
+    }
+  }
+
+  @Test func `all clients together have a reserve for little unsent output`() async throws {
+    try await withServer(
+      limits: .with { ($0.unsentBytesMax, $0.unsentBytesPerUIDMax) = (10_240, 10_240) }
+    ) { server in
+      let room = try server.onLoop { service in
+        let accounts = Accounts(service)
+        accounts[1].hold(10_240)
+        let little = accounts.all.account(of: Self.peer(1))
+        let before = little.hasRoom
+        accounts[2].hold(2_559)
+        little.hold(1)
+        return [before, little.hasRoom, accounts[1].hasRoom, accounts[2].hasRoom]
+      }
+      #expect(room == [true, false, false, true])
+    }
+  }
+
   @Test func `unsent output stops only clients above an equal share, never owners`()
     async throws
   {
@@ -112,15 +173,44 @@ import WidgetProto
       var answers = [Int](repeating: 0, count: connections)
       while answers.contains(where: { $0 < callsOfEach }) {
         for (index, client) in clients.enumerated() where client.hasInput {
-          // Not more than the limit and the last answer, of about 600,000 bytes.
+          // Not more than the limit, its reserve, and the last answer, of about 600,000 bytes.
           let unsent = try server.onLoop { $0.unsentBytes.bytes(of: geteuid()) }
-          #expect(unsent <= limit + 700_000)
+          #expect(unsent <= limit + limit / 4 + 700_000)
           #expect(try client.response(to: UInt32(2 * answers[index] + 1)).status == nil)
           answers[index] += 1
         }
         sched_yield()
       }
       try server.eventually { $0.unsentBytes.bytes(of: geteuid()) == 0 }
+    }
+  }
+
+  /// The calls and the streams of a client that reads, while other connections of its user do not.
+  @Test func `unread output of one connection does not stop another of its user`() async throws {
+    let limit = 4 << 20
+    try await withServer(limits: .with { $0.unsentBytesPerUIDMax = limit }) { server in
+      let owner = try server.connect()
+      let text = Value.string(String(repeating: "y", count: 600_000))
+      try owner.create("large", kind: "plain", data: ["t": text])
+      try owner.create("a")
+      let watcher = try Watcher(server.connect(), .init(selector: .init(ids: [.make("a")]))).sync()
+      var deaf: [RawClient] = []
+      var unsent = 0
+      // One answer fits into the reserve.
+      while unsent < limit {
+        let (client, before) = (try server.connect(), unsent)
+        deaf.append(client)
+        for _ in 0..<4 { try client.start("GetWidget", GetWidgetRequest(id: .make("large"))) }
+        try server.eventually { $0.unsentBytes.bytes(of: geteuid()) > before }
+        unsent = try server.onLoop { $0.unsentBytes.bytes(of: geteuid()) }
+      }
+      for number in 0..<20 {
+        let patch = WidgetPatch(setData: ["n": .int(Int64(number))])
+        let id = try owner.start("UpdateWidget", UpdateWidgetRequest(id: .make("a"), patch: patch))
+        #expect(try owner.response(to: id).status == nil)
+        #expect(try watcher.nextChanges().count == 1)
+      }
+      #expect(try server.onLoop { $0.unsentBytes.bytes(of: geteuid()) } >= limit)
     }
   }
 
@@ -131,6 +221,7 @@ import WidgetProto
       try owner.create("a")
       let watcher = try Watcher(server.connect()).sync()
       let block = try server.onLoop { service in
+        // More than the reserve.
         let account = service.unsentBytes.account(of: .current)
         account.hold(5_000)
         return NIOLoopBoundBox(account, eventLoop: service.context.eventLoop)

@@ -4,11 +4,14 @@ import NIOCore
 /// Counts the bytes that connections have not sent, because their peers do not read. Otherwise a
 /// user could fill the daemon's memory with answers on many connections.
 ///
-/// While a user is above a limit, the user's connections make no more output and read nothing. So
-/// no answer is lost: the calls wait in the sockets of their senders. Connections of gRPC continue
-/// to read, because they must get the peer's window updates. Their calls wait in the daemon, as
-/// incomplete requests. If all clients together are above `unsent_bytes_max`, only users with more
-/// than an equal share wait. Owners do not count for it.
+/// While a user is above a limit, the user's connections with unsent bytes make no more output and
+/// read nothing. So no answer is lost: the calls wait in the sockets of their senders. Connections of
+/// gRPC continue to read, because they must get the peer's window updates. Their calls wait in the
+/// daemon, as incomplete requests. If all clients together are above `unsent_bytes_max`, only users
+/// with more than an equal share wait. Owners do not count for it.
+///
+/// A connection with few unsent bytes does not wait for the others of its user: its peer reads. For
+/// such connections, there is a reserve of a quarter of each limit.
 ///
 /// Confined to the event loop.
 final class UnsentBytes {
@@ -17,6 +20,8 @@ final class UnsentBytes {
   private var users: [UInt32: User] = [:]
   /// Users who wait.
   private var waiting: [UInt32: User] = [:]
+  /// Connections of waiting users that have few unsent bytes again.
+  private var freed: [UnsentAccount] = []
   /// The bytes of users who are not owners, and the number of these users with unsent bytes.
   private var sharedBytes = 0
   private var sharerCount = 0
@@ -27,6 +32,8 @@ final class UnsentBytes {
     let isOwner: Bool
     var bytes = 0
     var isWaiting = false
+    /// Whether the reserve is used up. Then connections with few unsent bytes wait, too.
+    var isFull = false
     var accounts: [ObjectIdentifier: UnsentAccount] = [:]
 
     init(uid: UInt32, isOwner: Bool) {
@@ -56,7 +63,8 @@ final class UnsentBytes {
   /// The new limits may allow more.
   func limitsChanged() { if !waiting.isEmpty { scheduleLook() } }
 
-  fileprivate func change(_ user: User, by change: Int) {
+  fileprivate func change(_ account: UnsentAccount, of user: User, from before: Int) {
+    let change = account.bytes - before
     if !user.isOwner {
       sharedBytes += change
       if user.bytes == 0 { sharerCount += 1 }
@@ -64,20 +72,35 @@ final class UnsentBytes {
     }
     user.bytes += change
     if change < 0 {
-      if !waiting.isEmpty { scheduleLook() }
-    } else if !user.isWaiting, isAbove(user, context.limits.unsentBytesPerUIDMax) {
-      user.isWaiting = true
-      waiting[user.uid] = user
-      logWaiting(user)
+      guard !waiting.isEmpty else { return }
+      if user.isWaiting, before >= fewMax, account.bytes < fewMax { freed.append(account) }
+      scheduleLook()
+    } else {
+      if !user.isWaiting, isAbove(user, context.limits.unsentBytesPerUIDMax) {
+        user.isWaiting = true
+        waiting[user.uid] = user
+        logWaiting(user)
+      }
+      if user.isWaiting, !user.isFull { user.isFull = isFull(user, 4) }
     }
   }
 
-  /// All programs of the user wait for the one that does not read, so the log has to name it.
+  /// A connection of a waiting user continues while it has fewer unsent bytes.
+  fileprivate var fewMax: Int { max(1, context.limits.unsentBytesPerUIDMax / 1_024) }
+
+  /// Whether a part of a limit is used in addition to the limit.
+  private func isFull(_ user: User, _ part: Int) -> Bool {
+    let (ofUserMax, max) = (context.limits.unsentBytesPerUIDMax, context.limits.unsentBytesMax)
+    return user.bytes >= ofUserMax + ofUserMax / part
+      || !user.isOwner && sharedBytes >= max + max / part
+  }
+
+  /// Programs of the user may wait for the one that does not read, so the log has to name it.
   private func logWaiting(_ user: User) {
     guard let most = user.accounts.values.max(by: { $0.bytes < $1.bytes }) else { return }
     context.log(
       .warning,
-      "the connections of a user wait, because programs do not read \(user.bytes) bytes of output; "
+      "connections of a user wait, because programs do not read \(user.bytes) bytes of output; "
         + "\(Peer.words(forProcess: most.pid)) has most of them: end it, or let it read",
       about: "unsent output", of: user.uid, ["pid": "\(most.pid)", "bytes": "\(user.bytes)"])
   }
@@ -103,16 +126,25 @@ final class UnsentBytes {
     context.eventLoop.assumeIsolated().execute { [weak self] in self?.look() }
   }
 
-  /// Lets users continue if they have room again. A quarter of the limit has to be free. Otherwise
-  /// each answer would stop and start a user's connections.
+  /// Lets users continue if they have room again. A quarter of the limit has to be free, or half of
+  /// the reserve. Otherwise each answer would stop and start a user's connections.
   private func look() {
     isLookScheduled = false
     let max = context.limits.unsentBytesPerUIDMax
-    for user in Array(waiting.values) where !isAbove(user, max - max / 4) {
-      user.isWaiting = false
-      waiting[user.uid] = nil
-      for account in Array(user.accounts.values) { account.onRoom() }
+    let freed = self.freed
+    self.freed.removeAll(keepingCapacity: true)
+    for user in Array(waiting.values) {
+      let wasFull = user.isFull
+      if wasFull { user.isFull = isFull(user, 8) }
+      if !isAbove(user, max - max / 4) {
+        (user.isWaiting, user.isFull) = (false, false)
+        waiting[user.uid] = nil
+        for account in Array(user.accounts.values) { account.onRoom() }
+      } else if wasFull, !user.isFull {
+        for account in Array(user.accounts.values) where account.hasRoom { account.onRoom() }
+      }
     }
+    for account in freed where account.isWaiting && account.hasRoom { account.onRoom() }
   }
 }
 
@@ -132,15 +164,18 @@ public final class UnsentAccount {
     self.all = all
   }
 
-  /// Whether the user may have more unsent bytes.
-  public var hasRoom: Bool { !user.isWaiting }
+  /// Whether the connection may have more unsent bytes.
+  public var hasRoom: Bool { !user.isWaiting || !user.isFull && bytes < all.fewMax }
+
+  /// Whether the connection is open and its user is above a limit.
+  fileprivate var isWaiting: Bool { !isClosed && user.isWaiting }
 
   /// Notes how many bytes of the connection are not sent now.
   public func hold(_ bytes: Int) {
-    let change = bytes - self.bytes
-    guard change != 0, !isClosed else { return }
+    let before = self.bytes
+    guard bytes != before, !isClosed else { return }
     self.bytes = bytes
-    all.change(user, by: change)
+    all.change(self, of: user, from: before)
   }
 
   /// The connection has ended.
