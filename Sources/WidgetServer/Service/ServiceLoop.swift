@@ -151,10 +151,13 @@ final class ServiceLoop {
   private func openStreams() {
     guard turn.hasOpenings else { return }
     let slice = context.work.slice(of: ServiceLoop.openingsMax)
-    repeat {
-      guard let opening = turn.nextOpening() else { return }
+    var now = slice.start
+    turn.openings.beginRound()
+    while now < slice.end, let opening = turn.openings.next(at: now) {
       context.work.charge(opening.share, opening.begin)
-    } while !slice.isOver
+      now = slice.clock()
+    }
+    turn.openings.endRound(at: now)
   }
 
   /// The time that a turn may take to open streams.

@@ -49,7 +49,8 @@ final class Turn {
   private var calls: [Call] = []
   private var participants: [any TurnParticipant] = []
   private var durable: [() -> Void] = []
-  private var openings = CircularBuffer<Opening>()
+  /// The streams to be opened.
+  let openings = UserLines<Opening>()
   /// Opens a turn that resumes the work of the last one.
   private var nextTimer: Scheduled<Void>?
 
@@ -118,7 +119,7 @@ final class Turn {
 
   /// Opens a stream when the turn's group is durable and its answers are sent, or in a later turn.
   func whenDurable(for share: WorkShare, _ begin: @escaping () -> Void) {
-    openings.append(Opening(share: share, begin: begin))
+    openings.add(Opening(share: share, begin: begin), of: share.uid)
   }
 
   // MARK: - The end
@@ -162,9 +163,6 @@ final class Turn {
 
   /// Whether streams are to be opened.
   var hasOpenings: Bool { !openings.isEmpty }
-
-  /// The next stream to open: the one that was requested first.
-  func nextOpening() -> Opening? { openings.popFirst() }
 
   /// Closes the turn. Opens the next one if something waits for it.
   ///

@@ -14,7 +14,7 @@ final class WatchRounds {
   private let frames: FrameMaker
   private var groups: [WatchGroup.Filter: WatchGroup] = [:]
   /// Streams that are behind and may be able to take more.
-  private var ready: [Subscription] = []
+  private let ready = UserLines<Subscription>()
   /// The revision up to which a caught-up reader has all changes.
   private(set) var sentRevision: Revision
   private(set) var sentSequence: UInt64
@@ -81,7 +81,7 @@ final class WatchRounds {
   /// Lets a stream be served at the end of this turn.
   func markReady(_ subscription: Subscription) {
     guard subscription.becomeReady() else { return }
-    ready.append(subscription)
+    ready.add(subscription, of: subscription.uid)
     context.turn.open()
   }
 
@@ -160,23 +160,21 @@ final class WatchRounds {
       }
     }
     costStart = context.store.readingCost
-    let waiting = ready
-    ready.removeAll(keepingCapacity: true)
     var leftOut: [Subscription] = []
     let slice = context.work.slice(of: WatchRounds.servingMax)
-    for (index, subscription) in waiting.enumerated() {
-      if slice.isOver {
-        leftOut += waiting[index...]
-        break
-      }
+    var now = slice.start
+    ready.beginRound()
+    while now < slice.end, let subscription = ready.next(at: now) {
       if makesContent(subscription.group), isRoundSpent, !subscription.isFinished {
         leftOut.append(subscription)
-        continue
+      } else {
+        subscription.beginServing()
+        serve(subscription, slice, at: instant)
       }
-      subscription.beginServing()
-      serve(subscription, slice, at: instant)
+      now = slice.clock()
     }
-    ready = leftOut + ready
+    ready.endRound(at: now)
+    for subscription in leftOut.reversed() { ready.putBack(subscription, of: subscription.uid) }
     // The shared changes of late readers are not needed any more.
     for group in groups.values { group.changes.removeAll() }
   }
