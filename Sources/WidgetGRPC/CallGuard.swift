@@ -81,6 +81,8 @@
     private static let streamBytesMax = 128 << 10
     /// The memory of an open stream, without its metadata.
     private static let streamCostBytes = 22 << 10
+    /// The memory of an answer, without its message: its frames on their way to the socket.
+    static let answerCostBytes = 512
     /// The maximum size of a question to reflection. Questions are names.
     private static let questionBytesMax = 64 << 10
     /// The memory of a question, without its bytes.
@@ -270,10 +272,29 @@
         headers.add(name: RPCError.detailsKey, value: Metadata.Value.binary(details).encoded())
       }
       let head = HTTP2Frame.FramePayload.Headers(headers: headers, endStream: true)
-      context.write(wrapOutboundOut(.headers(head)), promise: nil)
+      writeError(head, context, nil)
       // The peer's further frames are not needed. With any other reason, the peer would not see the
       // status.
       context.writeAndFlush(wrapOutboundOut(.rstStream(.noError)), promise: nil)
+    }
+
+    /// Writes the end of a failed call, and counts it until the socket has taken it. No window stops
+    /// such an end.
+    private func writeError(
+      _ head: HTTP2Frame.FramePayload.Headers, _ context: ChannelHandlerContext,
+      _ promise: EventLoopPromise<Void>?
+    ) {
+      let byteCount = CallGuard.size(of: head.headers) + CallGuard.answerCostBytes
+      let written = promise ?? context.eventLoop.makePromise()
+      let connection = connection
+      written.futureResult.assumeIsolated().whenComplete { _ in
+        connection.errorIsWritten(byteCount)
+      }
+      let mayStay = connection.addError(byteCount)
+      context.write(wrapOutboundOut(.headers(head)), promise: written)
+      guard !mayStay, let channel = context.channel.parent else { return }
+      // HTTP/2 may be in the middle of a read.
+      context.eventLoop.execute { channel.close(promise: nil) }
     }
 
     // MARK: - The memory of the request
@@ -332,7 +353,11 @@
         return
       }
       switch unwrapOutboundIn(data) {
-      case .headers: hasHead = true
+      case .headers(let head):
+        hasHead = true
+        if head.endStream, head.headers.first(name: "grpc-status") != "0" {
+          return writeError(head, context, promise)
+        }
       case .data(let body) where streamBytes > 0:
         let byteCount = body.data.readableBytes
         let written = promise ?? context.eventLoop.makePromise()
@@ -340,7 +365,8 @@
         return context.write(data, promise: written)
       case .data(let body) where answerBytes > unwrittenBytes:
         // HTTP/2 ends the stream before the socket has taken the answer.
-        let byteCount = min(body.data.readableBytes, answerBytes - unwrittenBytes)
+        let byteCount = min(
+          body.data.readableBytes + CallGuard.answerCostBytes, answerBytes - unwrittenBytes)
         unwrittenBytes += byteCount
         let written = promise ?? context.eventLoop.makePromise()
         written.futureResult.assumeIsolated().whenComplete { _ in self.answerIsWritten(byteCount) }

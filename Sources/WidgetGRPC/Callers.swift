@@ -91,6 +91,8 @@
   /// while the peer has not taken too many bytes of answers. Streams make no more messages while
   /// their unsent messages exceed a bound. Both wait while the user's connections together have too
   /// many unsent bytes.
+  ///
+  /// No window stops the errors of calls. So a connection that does not read its errors is closed.
   final class CallerConnection {
     let client: InProcessClient
     /// The maximum size of a call's metadata, in bytes.
@@ -117,6 +119,10 @@
     var callBytes = 0 {
       didSet { countUnsent() }
     }
+    /// Bytes of failed calls' ends that the socket has not taken.
+    private var errorBytes = 0 {
+      didSet { countUnsent() }
+    }
     private let unsent: UnsentAccount
     private var calls: [UInt32: CallGuard] = [:]
     private var newestStreamID: UInt32 = 0
@@ -124,11 +130,19 @@
     private var waiting = CircularBuffer<(call: CallGuard, start: (Bool) -> Int)>()
     /// Whether the next call of `waiting` waits for the service.
     private var isQueued = false
+    /// Whether the connection is being closed, because its peer does not read.
+    private var isClosing = false
 
     /// Calls wait while the peer has not taken this many bytes of answers.
     static let answerBytesMax = 1 << 20
     /// Streams make no more messages while the peer has not taken this many bytes of messages.
     private static let streamBytesMax = 3 << 20
+    /// Calls wait while the socket has not taken this many bytes of errors. The connection has no more
+    /// while its user has too many unsent bytes.
+    private static let errorBytesMin = 64 << 10
+    /// The maximum for errors of calls that do not wait, because the daemon refuses them at once: an
+    /// error for each stream that a connection can have by default.
+    private static let errorBytesMax = 1 << 20
     /// The maximum memory of a connection's incomplete requests, in bytes.
     static let receivingBytesMax = 16 << 20
 
@@ -180,7 +194,10 @@
     }
 
     /// Whether more answers may be made.
-    private var mayAnswer: Bool { answerBytes < CallerConnection.answerBytesMax && unsent.hasRoom }
+    private var mayAnswer: Bool {
+      answerBytes < CallerConnection.answerBytesMax && errorBytes < CallerConnection.errorBytesMin
+        && unsent.hasRoom
+    }
 
     /// Ends a call: the peer has taken its answer, or will never take it.
     func release(_ call: CallGuard, _ byteCount: Int) {
@@ -200,7 +217,25 @@
     /// Notes the size of an answer that was made after the start of its call.
     func addAnswerBytes(_ byteCount: Int) { answerBytes += byteCount }
 
-    private func countUnsent() { unsent.hold(answerBytes + streamBytes + callBytes) }
+    /// Notes the end of a failed call. Returns false if the connection has to be closed, because its
+    /// peer does not read.
+    func addError(_ byteCount: Int) -> Bool {
+      errorBytes += byteCount
+      let maximum =
+        unsent.hasRoom ? CallerConnection.errorBytesMax : CallerConnection.errorBytesMin
+      guard errorBytes > maximum, !isClosing else { return true }
+      isClosing = true
+      client.logClosing(because: "the peer does not read the errors of its calls")
+      return false
+    }
+
+    /// The socket has taken the end of a failed call, or never will.
+    func errorIsWritten(_ byteCount: Int) {
+      errorBytes -= byteCount
+      resume()
+    }
+
+    private func countUnsent() { unsent.hold(answerBytes + streamBytes + callBytes + errorBytes) }
 
     /// The user's connections together have room again.
     private func roomCame() {
@@ -243,7 +278,7 @@
           call.requestIsTaken()
           call.holdStream()
           client.expectTasks()
-          answerBytes += call.hold(start(false))
+          answerBytes += call.hold(start(false) + CallGuard.answerCostBytes)
           if mayAnswer { resume() } else { countWaiting() }
         }
       }

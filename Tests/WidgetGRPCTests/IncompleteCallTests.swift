@@ -272,7 +272,7 @@
             }
           }
           // Neither connection has a MiB, but the user has.
-          let bytes = 2 * (600 << 10 + Call.openBytes)
+          let bytes = 2 * (600 << 10 + Call.openBytes + CallGuard.answerCostBytes)
           #expect(service.unsentBytes.bytes(of: geteuid()) == bytes)
           #expect(two.value.started == [0, 1] && !two.value.second.hasRoom)
           two.value.first.release(two.value.calls[0].guarded, 600 << 10)

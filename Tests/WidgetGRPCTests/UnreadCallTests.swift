@@ -46,6 +46,61 @@
       }
     }
 
+    @Test func `unread answers do not stop a connection of the same user that reads`()
+      async throws
+    {
+      let limit = 1 << 20
+      try await withServer(limits: .with { $0.unsentBytesPerUIDMax = limit }) { server in
+        let deaf = try (0..<4).map { _ in try Self.client(server) }
+        for client in deaf { for _ in 0..<40 { _ = try Self.check(client) } }
+        try server.eventually("the limit") { $0.unsentBytes.bytes(of: geteuid()) >= limit }
+        let client = try server.connect()
+        let watch = try client.watch()
+        #expect(try client.next(on: watch) != nil)
+        for _ in 0..<20 { #expect(try client.health() == .serving) }
+        // Calls at once are carried out one by one.
+        let calls = try (0..<20).map { _ in try Self.check(client) }
+        for call in calls { #expect(try client.ending(of: call).code == 0) }
+        let unsent = try server.onLoop { $0.unsentBytes.bytes(of: geteuid()) }
+        #expect((limit..<limit + limit / 4 + 2 * Self.streamBytes).contains(unsent))
+      }
+    }
+
+    @Test func `failed calls wait while their errors are unread`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        while client.settings[6] == nil { #expect(try client.fill()) }
+        let calls = try (0..<1_000).map { _ in
+          try client.start("GetWidget", GetWidgetRequest(id: .make("missing")))
+        }
+        // The socket takes only a part of the errors.
+        try server.eventually("unread errors") { $0.unsentBytes.bytes(of: geteuid()) >= 64 << 10 }
+        // The limit, and the calls of one turn.
+        let unsent = try server.onLoop { $0.unsentBytes.bytes(of: geteuid()) }
+        #expect(unsent < 128 << 10)
+        for call in calls { #expect(try client.ending(of: call).code == 5) }
+        try server.eventually("nothing counts") { $0.unsentBytes.bytes(of: geteuid()) == 0 }
+      }
+    }
+
+    @Test func `a connection that does not read its errors is closed`() async throws {
+      try await withServer(limits: .with { $0.metadataBytesMax = 1_000 }) { server in
+        let client = try server.connect()
+        let text = String(repeating: "0", count: 1_000)
+        var most = 0
+        #expect(throws: (any Error).self) {
+          for _ in 0..<20_000 {
+            _ = try client.begin("\(RawHTTP2.health)/Check", [("x", text)])
+            most = max(most, try server.onLoop { $0.unsentBytes.bytes(of: geteuid()) })
+          }
+        }
+        // The limit, and the errors of the read that exceeds it.
+        #expect(((1 << 20) - 2_000..<(1 << 20) + 200_000).contains(most))
+        try server.eventually("the end") { $0.unsentBytes.bytes(of: geteuid()) == 0 }
+        #expect(try server.connect().health() == .serving)
+      }
+    }
+
     @Test func `an answer that a provider makes later counts until it is taken`() async throws {
       let size = 100 << 10
       try await withServer { server in

@@ -14,6 +14,7 @@ final class FrameMaker {
   private var encodedWidgets = EncodedWidgets(bytesMax: FrameMaker.encodedBytesMax)
   /// The bytes of the snapshot frames that all groups keep.
   private let snapshotBudget = SnapshotBudget(bytesMax: FrameMaker.snapshotBytesMax)
+  private let horizonBudget = HorizonBudget(datesMax: FrameMaker.horizonDatesMax)
   /// The number of caches that wait to be freed, and the bytes freed since memory was given back.
   private var waitingToFree = 0
   private var freedBytes = 0
@@ -98,7 +99,11 @@ final class FrameMaker {
     let messages = split(found, .all) { piece, _ in
       WatchWidgetsResponse.upcoming(WatchUpcoming(widgets: Array(piece), hasFakeClock: isFake))
     }
-    if messages == nil { for entries in found { group.horizon.set(entries.id, context.turn.now) } }
+    if messages == nil {
+      for entries in found {
+        group.horizon.set(entries.id, context.turn.now, within: horizonBudget)
+      }
+    }
     return messages ?? []
   }
 
@@ -108,7 +113,7 @@ final class FrameMaker {
     guard let first = [date, embedded].compactMap({ $0 }).min() else {
       return group.horizon.remove(id)
     }
-    group.horizon.set(id, first)
+    group.horizon.set(id, first, within: horizonBudget)
   }
 
   private func upcomingMessages(_ group: WatchGroup, of widgets: [Widget]) -> [EncodedMessage] {
@@ -283,6 +288,8 @@ final class FrameMaker {
   /// The most bytes of snapshot frames that all groups keep: those of two or three groups with 45,000
   /// widgets of 100 bytes.
   private static var snapshotBytesMax: Int { 32 << 20 }
+  /// About 16 MiB.
+  private static var horizonDatesMax: Int { 128 << 10 }
   private static var encodedKept: TimeAmount { .seconds(3) }
 
   /// The changes, as parts of a snapshot: whole widgets, and ids of removed ones.

@@ -1,6 +1,24 @@
 import HeapModule
 import WidgetModel
 
+/// The number of dates that the horizons of all groups may keep. Each different filter is a group, so
+/// a user can have many. Confined to the event loop.
+final class HorizonBudget {
+  private let datesMax: Int
+  private(set) var dates = 0
+
+  init(datesMax: Int) { self.datesMax = datesMax }
+
+  /// Takes room for a date. Returns false if there is none.
+  fileprivate func take() -> Bool {
+    guard dates < datesMax else { return false }
+    dates += 1
+    return true
+  }
+
+  fileprivate func give(_ count: Int) { dates -= count }
+}
+
 /// The date until which readers know the content of widgets, because they got its entries in
 /// advance.
 ///
@@ -10,6 +28,7 @@ struct UpcomingHorizon {
   private(set) var isKnown = true
   private var dates: [WidgetID: Timestamp] = [:]
   private var next = Heap<Appointment>()
+  private var budget: HorizonBudget?
 
   private struct Appointment: Comparable {
     let date: Timestamp
@@ -17,19 +36,30 @@ struct UpcomingHorizon {
     static func < (a: Appointment, b: Appointment) -> Bool { a.date < b.date }
   }
 
-  /// Notes that readers may know less than the horizon.
-  mutating func forget() { isKnown = false }
+  /// Notes that readers may know less than the horizon. The dates are not needed any more.
+  mutating func forget() {
+    isKnown = false
+    budget?.give(dates.count)
+    dates = [:]
+    next = Heap()
+  }
 
-  /// A widget's entries are known until a date; nil for all of them.
-  mutating func set(_ id: WidgetID, _ date: Timestamp?) {
-    guard dates[id] != date else { return }
+  /// A widget's entries are known until a date. If the budget has no room for it, the horizon is
+  /// forgotten.
+  mutating func set(_ id: WidgetID, _ date: Timestamp, within budget: HorizonBudget) {
+    guard isKnown, dates[id] != date else { return }
+    self.budget = budget
+    guard dates[id] != nil || budget.take() else { return forget() }
     dates[id] = date
-    if let date { next.insert(Appointment(date: date, id: id)) }
+    next.insert(Appointment(date: date, id: id))
     guard next.count > 2 * dates.count + 64 else { return }
     next = Heap(dates.map { Appointment(date: $0.value, id: $0.key) })
   }
 
-  mutating func remove(_ id: WidgetID) { dates[id] = nil }
+  /// All of a widget's entries are known, or it is gone.
+  mutating func remove(_ id: WidgetID) {
+    if dates.removeValue(forKey: id) != nil { budget?.give(1) }
+  }
 
   /// The first date at which readers need more entries; nil if there is none.
   mutating func date() -> Timestamp? {

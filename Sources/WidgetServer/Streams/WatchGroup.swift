@@ -101,6 +101,8 @@ final class WatchGroup {
     sharesWidgets = filter.mask.isEverything && content == .own && filter.upcomingEntries == 0
   }
 
+  deinit { horizon.forget() }
+
   var isEmpty: Bool { members.isEmpty }
 
   /// The date until which the members know the content of widgets; see `upcomingEntries`.
