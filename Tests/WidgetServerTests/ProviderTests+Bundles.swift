@@ -173,7 +173,7 @@ extension Providers {
     var limits = ServerLimits()
     (limits.bundleCallsMax, limits.bundleCallsOfClientsMax) = (3, 1)
     func limit(_ level: AccessPolicy.Level, _ waiting: [AccessPolicy.Level]) -> String? {
-      limits.reachedByBundleCall(of: level, waiting: waiting)?.limit
+      limits.reachedByBundleCall(of: (1, level), waiting: waiting.map { (1, $0) })?.limit
     }
     #expect(limit(.client, [.owner]) == nil)
     #expect(limit(.client, [.client]) == "bundle_calls_of_clients_max")
@@ -182,6 +182,14 @@ extension Providers {
       #expect(limit(level, [.client, .owner, .owner]) == "bundle_calls_max")
     }
     #expect(ServerLimits().bundleCallsOfClientsMax * 4 <= ServerLimits().bundleCallsMax)
+    // One client gets half of the calls of clients.
+    limits = ServerLimits.with { $0.bundleCallsOfClientsMax = 4 }
+    func isRefused(_ uid: UInt32, _ level: AccessPolicy.Level, _ waiting: [UInt32]) -> Bool {
+      limits.reachedByBundleCall(of: (uid, level), waiting: waiting.map { ($0, .client) }) != nil
+    }
+    #expect(!isRefused(1, .client, [1, 2, 2]) && isRefused(2, .client, [1, 2, 2]))
+    #expect(!isRefused(3, .client, [2, 2]) && isRefused(3, .client, [1, 1, 2, 2]))
+    #expect(!isRefused(2, .owner, [2, 2]))
   }
 
   @Test(arguments: [

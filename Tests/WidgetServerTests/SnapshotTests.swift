@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import WidgetCore
 import WidgetModel
@@ -73,6 +74,43 @@ extension Providers {
     }
   }
 
+  @Test func `one user gets at most half of the snapshots that wait`() async throws {
+    let policy = AccessPolicy(ownerUIDs: [geteuid()], clientGID: 100)
+    try await withServer(policy: policy) { server in
+      let provider = try self.opened(server)
+      let client = try server.connect()
+      let request = GetSnapshotRequest(kind: try .make("page"))
+      let calls = try (0..<129).map { _ in
+        try client.start("GetSnapshot", request, service: Self.timelines)
+      }
+      let refused = try client.answer(to: calls[128], as: GetSnapshotResponse.self)
+      #expect(refused.preview.reason.contains("Too many snapshots"))
+      let encoded = try client.codec.encode(request)
+      let isAnswered = try server.onLoop { service in
+        let other = OtherCaller()
+        encoded.withUnsafeBytes { service.perform(.getSnapshot, $0, call: 1, for: other) }
+        service.turn.open()
+        return other.isAnswered
+      }
+      #expect(!isAnswered)
+      for number in 0...128 {
+        guard case .snapshotRequest(let question) = try provider.next() else {
+          throw TestFault("no request")
+        }
+        #expect(question.isByOwner == (number < 128))
+      }
+      try provider.halfClose()
+      for call in calls[..<128] {
+        let answer = try client.answer(to: call, as: GetSnapshotResponse.self)
+        #expect(answer.preview.isSample)
+      }
+      // The places are free again.
+      let next = try self.opened(server)
+      _ = try client.start("GetSnapshot", request, service: Self.timelines)
+      guard case .snapshotRequest = try next.next() else { throw TestFault("no request") }
+    }
+  }
+
   @Test func `snapshots that wait are answered at once if the process ends`() async throws {
     try await withServer { server in
       let provider = try self.opened(server)
@@ -115,4 +153,18 @@ extension Providers {
       }
     }
   }
+}
+
+/// A client of another user.
+private final class OtherCaller: CallResponder {
+  let peer = Peer(uid: geteuid() + 1, gid: 100, pid: 1)
+  let level = AccessPolicy.Level.client
+  private(set) var isAnswered = false
+
+  func respond<M: WireMessage>(_ message: M, to call: UInt32) { isAnswered = true }
+  func respond(encoded message: [UInt8], to call: UInt32) { isAnswered = true }
+  func refuse(_ status: RPCStatus, to call: UInt32) { isAnswered = true }
+  func answerNow(_ body: () -> Void) { body() }
+  func flushResponses() {}
+  func discardResponses() {}
 }

@@ -41,7 +41,8 @@ final class BundleCalls {
       throw silence().map { .bundleHostSilent($0) } ?? .noBundleHost
     }
     if let (limit, maximum) = context.limits.reachedByBundleCall(
-      of: responder.level, waiting: waiting.values.map(\.responder.level))
+      of: (responder.peer.uid, responder.level),
+      waiting: waiting.values.map { ($0.responder.peer.uid, $0.responder.level) })
     {
       throw .quotaExceeded(limit, maximum)
     }
@@ -111,15 +112,20 @@ final class BundleCalls {
 }
 
 extension ServerLimits {
-  /// The limit that forbids one more call about bundles; nil if no limit does. `waiting` has the
-  /// levels of the callers that wait.
+  typealias BundleCaller = (uid: UInt32, level: AccessPolicy.Level)
+
+  /// The limit that forbids one more call about bundles; nil if no limit does. One user who is not an
+  /// owner gets at most half of the places of such users. `waiting` has the callers that wait.
   func reachedByBundleCall(
-    of level: AccessPolicy.Level, waiting: [AccessPolicy.Level]
+    of caller: BundleCaller, waiting: [BundleCaller]
   ) -> (limit: String, maximum: Int)? {
     if waiting.count >= bundleCallsMax { return ("bundle_calls_max", bundleCallsMax) }
-    guard level < .owner, waiting.count(where: { $0 < .owner }) >= bundleCallsOfClientsMax else {
-      return nil
-    }
+    guard caller.level < .owner else { return nil }
+    let clients = waiting.filter { $0.level < .owner }
+    let ofUser = clients.count { $0.uid == caller.uid }
+    guard
+      clients.count >= bundleCallsOfClientsMax || ofUser >= max(1, bundleCallsOfClientsMax / 2)
+    else { return nil }
     return ("bundle_calls_of_clients_max", bundleCallsOfClientsMax)
   }
 }

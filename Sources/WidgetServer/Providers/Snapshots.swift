@@ -10,6 +10,8 @@ import WidgetProto
 final class Snapshots {
   private let context: ServiceContext
   private var waiting: [UInt64: Waiting] = [:]
+  /// The number of calls that wait for a provider or for their answer, by user.
+  private var countsByUID: [UInt32: Int] = [:]
   private var lastNumber: UInt64 = 0
   /// The calls that have ended without the provider, and wait to be answered, by their users.
   private var ended: [UInt32: EndedSnapshots] = [:]
@@ -22,6 +24,8 @@ final class Snapshots {
   private static let patience = TimeAmount.seconds(2)
   /// The maximum number of waiting calls.
   private static let waitingMax = 256
+  /// The same for the calls of one user.
+  private static let waitingOfUserMax = waitingMax / 2
 
   init(_ context: ServiceContext) { self.context = context }
 
@@ -60,7 +64,10 @@ final class Snapshots {
         call, responder, complete, nil, "The kind's provider does not read the daemon's frames.",
         now: false)
     }
-    guard waiting.count + endedCount < Snapshots.waitingMax else {
+    let uid = responder.peer.uid
+    guard waiting.count + endedCount < Snapshots.waitingMax,
+      countsByUID[uid, default: 0] < Snapshots.waitingOfUserMax
+    else {
       return respond(
         call, responder, complete, nil, "Too many snapshots are being made; try again.", now: false)
     }
@@ -68,6 +75,7 @@ final class Snapshots {
     // The provider has a shorter time limit than a request that arrives.
     parameters.isTimed = false
     if let refusal = parameters.hold(request.parameterBytes) { throw refusal }
+    countsByUID[uid, default: 0] += 1
     lastNumber += 1
     let number = lastNumber
     let timer = context.schedule(in: Snapshots.patience) {
@@ -134,6 +142,9 @@ final class Snapshots {
   private func respond(to asked: Waiting, _ data: SnapshotData?, _ reason: String) {
     respond(asked.call, asked.responder, asked.complete, data, reason, now: true)
     _ = asked.parameters.hold(0)
+    let uid = asked.responder.peer.uid
+    let count = countsByUID[uid, default: 0] - 1
+    countsByUID[uid] = count > 0 ? count : nil
   }
 
   /// The time is `now`, because this runs outside of the turn that read the call.
