@@ -174,16 +174,20 @@ extension WidgetStore {
   ) -> [ApplyResult] {
     let declared = Set(declaration.widgets.compactMap(\.id))
     var results: [ApplyResult] = []
+    var slots: [Int] = []
     var room = ApplyResult.lostFieldsMax
-    for slot in records.order.entries.map({ Int($0.slot) }) {
+    for entry in records.order.entries {
+      let slot = Int(entry.slot)
       guard let record = records[slot], record.applySet == declaration.applySet,
         !declared.contains(record.id)
       else { continue }
       let lost = record.lostFields(atMost: room)
       room -= lost.count
-      removeWidget(slot, transition)
+      slots.append(slot)
       results.append(ApplyResult(id: record.id, action: .deleted, keptFields: lost))
     }
+    // The order is an array. A removal at its start would move all later entries.
+    for slot in slots.reversed() { removeWidget(slot, transition) }
     return results
   }
 }

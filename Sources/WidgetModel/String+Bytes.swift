@@ -9,13 +9,25 @@ extension String {
   }
 
   /// Orders by UTF-8 bytes.
-  public func precedesByBytes(_ other: String) -> Bool {
+  public func precedesByBytes(_ other: String) -> Bool { compareBytes(with: other) < 0 }
+
+  /// Compares the UTF-8 bytes. Negative if this text precedes the other, 0 if both are equal.
+  func compareBytes(with other: String) -> Int {
     withBytes { a in
       other.withBytes { b in
         let common = a.commonPrefix(with: b)
-        if common == min(a.count, b.count) { return a.count < b.count }
-        return a[common] < b[common]
+        if common == min(a.count, b.count) { return a.count - b.count }
+        return Int(a[common]) - Int(b[common])
       }
+    }
+  }
+
+  /// The first eight UTF-8 bytes as a number that has the order of the text, filled up with zeros.
+  var firstBytes: UInt64 {
+    withBytes { bytes in
+      var number: UInt64 = 0
+      for index in 0..<min(8, bytes.count) { number |= UInt64(bytes[index]) << (56 - 8 * index) }
+      return number
     }
   }
 

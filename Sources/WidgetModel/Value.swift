@@ -49,12 +49,16 @@ public enum Value: Hashable, Sendable {
 
   /// The cost of the value against a quota, in bytes: its content plus 16 for every value in it.
   public var costBytes: Int {
-    switch self {
-    case .null, .bool, .int, .double, .timestamp, .duration: 16
-    case .string(let text): 16 + text.utf8.count
-    case .bytes(let bytes): 16 + bytes.count
-    case .list(let values): values.reduce(16) { $0 + $1.costBytes }
-    case .map(let map): map.entries.reduce(16) { $0 + $1.key.utf8.count + $1.value.costBytes }
+    let least = Value.costBytesMin
+    return switch self {
+    case .null, .bool, .int, .double, .timestamp, .duration: least
+    case .string(let text): least + text.utf8.count
+    case .bytes(let bytes): least + bytes.count
+    case .list(let values): values.reduce(least) { $0 + $1.costBytes }
+    case .map(let map): map.entries.reduce(least) { $0 + $1.key.utf8.count + $1.value.costBytes }
     }
   }
+
+  /// The cost of a value without content, in bytes.
+  public static let costBytesMin = 16
 }

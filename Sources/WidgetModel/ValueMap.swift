@@ -27,21 +27,30 @@ public struct ValueMap: Hashable, Sendable, ExpressibleByDictionaryLiteral {
   public init(_ unsorted: [Entry]) {
     entries = unsorted
     guard !entries.isStrictlySorted else { return }
-    // `sort` may be unstable, so the original place decides between equal keys.
-    let order = entries.indices.sorted { a, b in
-      if entries[a].key.precedesByBytes(entries[b].key) { return true }
-      if entries[b].key.precedesByBytes(entries[a].key) { return false }
-      return a < b
-    }
     var result: [Entry] = []
-    result.reserveCapacity(order.count)
-    for index in order {
+    result.reserveCapacity(entries.count)
+    for index in ValueMap.order(of: entries) {
       if let last = result.last, last.key.hasSameBytes(as: entries[index].key) {
         result.removeLast()
       }
       result.append(entries[index])
     }
     entries = result
+  }
+
+  /// The indices of the entries, sorted by key. `sort` may be unstable, so the original place decides
+  /// between equal keys.
+  ///
+  /// A peer can send 100,000 entries. Most keys differ in their first bytes, which are compared as a
+  /// number.
+  private static func order(of entries: [Entry]) -> [Int] {
+    var places = entries.indices.map { (start: entries[$0].key.firstBytes, index: $0) }
+    places.sort { a, b in
+      if a.start != b.start { return a.start < b.start }
+      let order = entries[a.index].key.compareBytes(with: entries[b.index].key)
+      return order == 0 ? a.index < b.index : order < 0
+    }
+    return places.map(\.index)
   }
 
   public init(dictionaryLiteral elements: (String, Value)...) {

@@ -57,6 +57,7 @@ struct Reader {
     _ field: StaticString, _ count: Int, _ list: CList<E>?, depth: Int = WireLimits.valueDepthMax
   ) throws(WireError) -> ValueMap {
     guard count > 0, let list else { return ValueMap() }
+    try codec.count(entries: count, of: field)
     var entries: [ValueMap.Entry] = []
     entries.reserveCapacity(count)
     for index in 0..<count {

@@ -19,6 +19,8 @@ public final class WireCodec {
   /// Larger messages are not read without structs: only the arena has a budget. A byte of a message
   /// uses up to 70 bytes of the arena.
   private let directBytesMax: Int
+  /// The entries of maps that the message being decoded may still have.
+  private var entriesLeft = Int.max
 
   public init(limits: WireLimits = .default) {
     self.limits = limits
@@ -51,6 +53,23 @@ public final class WireCodec {
   ) throws(WireError) -> M {
     if bytes.count <= directBytesMax, let message = M.readDirectly(bytes) { return message }
     return try decodeByStructs(type, from: bytes)
+  }
+
+  /// Decodes one message, unless its maps to values have more entries together.
+  public func decode<M: WireMessage>(
+    _ type: M.Type, from bytes: UnsafeRawBufferPointer, entriesMax: Int
+  ) throws(WireError) -> M {
+    entriesLeft = entriesMax
+    defer { entriesLeft = .max }
+    return try decode(type, from: bytes)
+  }
+
+  /// Counts the entries of a map before they are read.
+  func count(entries: Int, of field: StaticString) throws(WireError) {
+    guard entries <= entriesLeft else {
+      throw .budgetExceeded(limitBytes: limits.arenaBytesMax, path: "\(field)")
+    }
+    entriesLeft -= entries
   }
 
   /// Decodes one message by protobuf-c's structs.

@@ -178,7 +178,7 @@
         #expect(try client.ending(of: stream).code == 8)
         // A message of the greatest size is read, but its bytes are not a request.
         let largest = try client.start(
-          "\(RawHTTP2.widgets)/GetWidget", payload: [UInt8](repeating: 1, count: 4 << 20))
+          "\(RawHTTP2.widgets)/CreateWidget", payload: [UInt8](repeating: 1, count: 4 << 20))
         #expect(try client.ending(of: largest).reason == "INVALID_REQUEST")
         let revision = try client.create("a").revision
         try other.catchUp(to: revision)

@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetModel
 
@@ -75,6 +76,24 @@ struct ValueMapTests {
       .init(key: "a", value: .int(1)), .init(key: "a", value: .int(2)),
     ]
     #expect(ValueMap(adjacent) == ["a": .int(2)])
+  }
+
+  @Test(arguments: 0..<200 as Range<UInt64>)
+  func `entries in any order are sorted as by comparing all bytes, and the last one counts`(
+    seed: UInt64
+  ) {
+    var generator = SeededGenerator(seed: seed)
+    let parts = ["", "a", "b", "\u{0}", "ab", "\u{E9}", "e\u{301}", "12345678", "1234567"]
+    let entries = (0..<Int.random(in: 0..<60, using: &generator)).map { place in
+      let key = (0..<3).map { _ in parts.randomElement(using: &generator) ?? "" }.joined()
+      return ValueMap.Entry(key: key, value: .int(Int64(place)))
+    }
+    var last: [[UInt8]: Value] = [:]
+    for entry in entries { last[Array(entry.key.utf8)] = entry.value }
+    let expected = last.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    let map = ValueMap(entries)
+    #expect(map.keys.map { Array($0.utf8) } == expected.map(\.key))
+    #expect(map.entries.map(\.value) == expected.map(\.value))
   }
 
   @Test func `keys that differ only in Unicode form are two keys`() {

@@ -1,4 +1,5 @@
 import Logging
+import NIOCore
 import Testing
 import WidgetCore
 import WidgetModel
@@ -52,6 +53,43 @@ import WidgetProto
       try client.unsubscribe(first.mirror.subscriptionID)
       try Watcher(server.connect()).sync()
     }
+  }
+
+  @Test func `more keys than a quota allows are refused before they are sorted`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let keys = (0..<70_000).reversed().map { ValueMap.Entry(key: "\($0)", value: .null) }
+      let snapshot = GetSnapshotRequest(kind: .help, parameters: ValueMap(keys))
+      let status = try client.refusal(
+        "GetSnapshot", snapshot, service: "widgetd.v1.TimelineService")
+      #expect(status.errorInfo?.metadata == ["limit": "widget_bytes_max", "maximum": "1048576"])
+      let event = SendEventRequest(
+        widgetID: try .make("w"), name: "click", payload: ValueMap(Array(keys.prefix(4_097))))
+      let refused = try client.refusal("SendEvent", event)
+      #expect(
+        refused.errorInfo?.metadata == ["limit": "event_payload_bytes_max", "maximum": "65536"])
+    }
+  }
+
+  @Test(arguments: ["ListWidgets", "GetWidget", "RefreshWidgets"])
+  func `a client's request of more than a MiB is refused before it is read`(method: String)
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      // An unknown field.
+      let field: [UInt8] = [0xfa, 0x3f, 0x81, 0x80, 0x40]
+      let payload = field + [UInt8](repeating: 0, count: (1 << 20) + 1)
+      let status = try client.refusal(method, payload: payload)
+      #expect(status.errorInfo?.reason == "MESSAGE_TOO_LARGE")
+      #expect(status.message.contains("takes at most 1048576"))
+    }
+  }
+
+  @Test func `progress messages of many streams come less often`() {
+    let wanted = TimeAmount.milliseconds(100)
+    #expect(Subscription.progressInterval(wanted, streams: 100) == wanted)
+    #expect(Subscription.progressInterval(wanted, streams: 16_000) == .seconds(16))
   }
 
   @Test func `a stream whose selectors exceed the user's memory is refused`() async throws {

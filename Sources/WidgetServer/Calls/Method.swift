@@ -42,6 +42,8 @@ extension RPCMethod {
   }
 
   var requiredLevel: AccessPolicy.Level { policy.level }
+  /// Whether a quota bounds the bytes of a request.
+  var hasQuotaOfBytes: Bool { [.sendEvent, .getSnapshot, .uploadBlob].contains(self) }
   var isMutation: Bool { policy.store == .changes }
   var readsStore: Bool { policy.store != .none }
 

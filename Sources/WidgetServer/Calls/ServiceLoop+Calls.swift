@@ -15,6 +15,7 @@ extension ServiceLoop {
       guard responder.level >= method.requiredLevel else {
         throw .permissionDenied(method.fullName, responder.peer.uid)
       }
+      try context.checkSize(method, payload)
       if method.isMutation {
         if context.phase == .draining { throw .shuttingDown }
         try attempt.checkChanges()

@@ -400,6 +400,13 @@ extension RPCStatus {
       "The old settings stay in force, because the new ones are invalid: \(description)")
   }
 
+  static func requestTooLarge(_ byteCount: Int, _ maximum: Int) -> RPCStatus {
+    RPCStatus(
+      .resourceExhausted, "MESSAGE_TOO_LARGE",
+      "The request has \(byteCount) bytes, and this call takes at most \(maximum). Send less at a "
+        + "time.")
+  }
+
   static func responseTooLarge(_ byteCount: Int, _ maximum: Int) -> RPCStatus {
     RPCStatus(
       .resourceExhausted, "RESPONSE_TOO_LARGE",

@@ -37,7 +37,9 @@ extension ServiceLoop {
   func getSnapshot(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
-    let request = try context.decode(GetSnapshotRequest.self, payload)
+    let request = try context.decode(
+      GetSnapshotRequest.self, payload, quota: "widget_bytes_max",
+      context.limits.store.widgetBytesMax)
     // An invalid request is refused before a provider is asked.
     let sample = try preview(request.kind, request.family, request.parameters, [:])
     try providers.snapshots.begin(

@@ -207,7 +207,9 @@ extension ServiceLoop {
   func sendEvent(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
-    let request = try context.decode(SendEventRequest.self, payload)
+    let request = try context.decode(
+      SendEventRequest.self, payload, quota: "event_payload_bytes_max",
+      context.limits.store.eventPayloadBytesMax)
     if request.force, responder.level < .owner { throw .forceDenied(responder.peer.uid) }
     guard request.client.utf8.count <= 64 else {
       throw .invalidField("client", "At most 64 bytes are allowed.")

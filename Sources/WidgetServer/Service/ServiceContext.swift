@@ -201,6 +201,41 @@ final class ServiceContext {
     }
   }
 
+  /// Decodes a request whose values have a quota together. Refuses a request that is far above the
+  /// quota before its values are read, because sorting 100,000 keys takes longer than a turn.
+  func decode<M: WireMessage>(
+    _ type: M.Type, _ payload: UnsafeRawBufferPointer, quota limit: String, _ maximum: Int
+  ) throws(RPCStatus) -> M {
+    // A value takes at most twice its cost on the wire. The rest of the request is small.
+    guard payload.count <= 2 * maximum + ServiceContext.requestRestBytesMax else {
+      throw .quotaExceeded(limit, maximum)
+    }
+    do throws(WireError) {
+      return try codec.decode(
+        type, from: payload, entriesMax: maximum / Value.costBytesMin)
+    } catch {
+      if case .budgetExceeded = error { throw .quotaExceeded(limit, maximum) }
+      throw RPCStatus(error)
+    }
+  }
+
+  /// The maximum size of a request without the values that have a quota, in bytes.
+  private static let requestRestBytesMax = 64 << 10
+
+  /// Refuses a request that is larger than any valid one, before it is decoded. Owners may send
+  /// larger ones, such as a set of widgets.
+  func checkSize(
+    _ method: Method, _ payload: UnsafeRawBufferPointer
+  ) throws(RPCStatus) {
+    guard method.requiredLevel < .owner, !method.hasQuotaOfBytes,
+      payload.count > ServiceContext.clientRequestBytesMax
+    else { return }
+    throw .requestTooLarge(payload.count, ServiceContext.clientRequestBytesMax)
+  }
+
+  /// The maximum size of most requests that clients may send, in bytes.
+  private static let clientRequestBytesMax = 1 << 20
+
   /// Encodes a message for streams. Returns nil if it is larger than `limit` or cannot be encoded.
   func encode<M: WireMessage>(
     _ message: M, mask: ReadMask = .all, atMost limit: Int = FrameHeader.frameDataBytesMax

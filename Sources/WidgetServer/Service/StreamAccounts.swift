@@ -17,6 +17,9 @@ struct StreamAccounts {
   /// The number of streams of all users.
   var count: Int { countByUID.values.reduce(0, +) }
 
+  /// The number of one user's streams.
+  func count(of uid: UInt32) -> Int { countByUID[uid, default: 0] }
+
   mutating func takeID() -> UInt64 {
     lastID += 1
     return lastID

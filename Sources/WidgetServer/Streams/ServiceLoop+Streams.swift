@@ -15,6 +15,7 @@ extension ServiceLoop {
     guard level >= method.requiredLevel else {
       throw .permissionDenied(method.fullName, peer.uid)
     }
+    try context.checkSize(method, payload)
     let (streams, health) = (streams, health)
     switch method {
     case .watchWidgets:

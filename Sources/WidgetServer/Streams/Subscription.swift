@@ -217,9 +217,19 @@ final class Subscription {
 
   func requestProgress() { wantsProgress = true }
 
+  /// The interval of progress messages, if the user has so many open streams.
+  ///
+  /// Each timer takes some 10 microseconds. So the timers of one user get a hundredth of the loop's
+  /// time.
+  static func progressInterval(_ wanted: TimeAmount, streams: Int) -> TimeAmount {
+    max(wanted, .milliseconds(Int64(streams)))
+  }
+
   /// Calls `send` whenever the reader got no frame for `progress_interval`.
   func watchProgress(_ context: ServiceContext, send: @escaping () -> Void) {
-    guard let interval = options.progressInterval, !isFinished else { return }
+    guard let wanted = options.progressInterval, !isFinished else { return }
+    let interval = Subscription.progressInterval(
+      wanted, streams: context.streamAccounts.count(of: uid))
     let due = max(lastFrameAt, context.startedAt) + interval
     let instant = NIODeadline.now()
     progressTimer = context.schedule(at: due > instant ? due : instant + interval) {
