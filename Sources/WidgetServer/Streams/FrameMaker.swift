@@ -15,6 +15,8 @@ final class FrameMaker {
   /// The bytes of the snapshot frames that all groups keep.
   private let snapshotBudget = SnapshotBudget(bytesMax: FrameMaker.snapshotBytesMax)
   private let horizonBudget = HorizonBudget(datesMax: FrameMaker.horizonDatesMax)
+  /// The groups that keep change frames.
+  private var changeKeepers: [WatchGroup] = []
   /// The number of caches that wait to be freed, and the bytes freed since memory was given back.
   private var waitingToFree = 0
   private var freedBytes = 0
@@ -56,8 +58,16 @@ final class FrameMaker {
       let messages = changes.isEmpty
         ? [] : changeMessages(group, changes, from: cursor, to: delta.toRevision)
     else { return nil }
+    if group.changes.count == 0 { changeKeepers.append(group) }
     group.changes.keep(messages, since: cursor)
     return messages
+  }
+
+  /// Forgets the change frames of all groups. There can be thousands of groups, so it looks only at
+  /// those with frames.
+  func forgetChanges() {
+    for group in changeKeepers { group.changes.removeAll() }
+    changeKeepers.removeAll(keepingCapacity: true)
   }
 
   /// The upcoming entries of widgets, if the group takes them. Widgets that cost too much are left

@@ -10,6 +10,8 @@ final class Subscription {
   let uid: UInt32
   let sink: any StreamSink
   let group: WatchGroup
+  /// The index in the members of the group, which sets it.
+  var place = 0
   private let options: Options
   private var cursor: StreamCursor
   /// The earliest time of the next change frame: the end of `min_interval`.

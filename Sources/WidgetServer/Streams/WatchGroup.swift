@@ -127,11 +127,17 @@ final class WatchGroup {
   /// widgets with other groups. Members that get entries in advance need the widgets themselves.
   let sharesWidgets: Bool
 
-  func add(_ subscription: Subscription) { members.append(subscription) }
+  func add(_ subscription: Subscription) {
+    subscription.place = members.count
+    members.append(subscription)
+  }
 
+  /// Removes a member, in the same time for a group of any size.
   func remove(_ subscription: Subscription) {
-    guard let index = members.firstIndex(where: { $0 === subscription }) else { return }
-    members.swapAt(index, members.count - 1)
+    let place = subscription.place
+    guard members.indices.contains(place), members[place] === subscription else { return }
+    members.swapAt(place, members.count - 1)
+    members[place].place = place
     members.removeLast()
   }
 

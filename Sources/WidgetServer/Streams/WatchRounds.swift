@@ -176,7 +176,7 @@ final class WatchRounds {
     ready.endRound(at: now)
     for subscription in leftOut.reversed() { ready.putBack(subscription, of: subscription.uid) }
     // The shared changes of late readers are not needed any more.
-    for group in groups.values { group.changes.removeAll() }
+    frames.forgetChanges()
   }
 
   /// After an event, changes do not wait for later changes. Changes that wait already are sent,
