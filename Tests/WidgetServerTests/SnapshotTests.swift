@@ -13,8 +13,7 @@ extension Providers {
   /// Opens a session that answers snapshots of a kind with one parameter.
   private func opened(_ server: TestServer) throws -> RawProvider {
     let provider = try RawProvider(server.connect())
-    try provider.send(
-      .open(ProvideOpen(provider: "hung", lease: .seconds(600), answersSnapshots: true)))
+    try provider.send(.open(ProvideOpen(provider: "hung", answersSnapshots: true)))
     guard case .opened = try provider.next() else { throw TestFault("not opened") }
     guard case .synced = try provider.next() else { throw TestFault("not synced") }
     let kind = Kind(
@@ -94,21 +93,26 @@ extension Providers {
         return other.isAnswered
       }
       #expect(!isAnswered)
+      var questions: [SnapshotRequest] = []
       for number in 0...128 {
         guard case .snapshotRequest(let question) = try provider.next() else {
           throw TestFault("no request")
         }
         #expect(question.isByOwner == (number < 128))
+        questions.append(question)
       }
+      // An answer frees a place.
+      try provider.send(
+        .snapshot(
+          ProvideSnapshot(snapshotRequestID: questions[0].id, outcome: .data(SnapshotData()))))
+      _ = try client.answer(to: calls[0], as: GetSnapshotResponse.self)
+      let next = try client.start("GetSnapshot", request, service: Self.timelines)
+      guard case .snapshotRequest = try provider.next() else { throw TestFault("no request") }
       try provider.halfClose()
-      for call in calls[..<128] {
+      for call in calls[1..<128] + [next] {
         let answer = try client.answer(to: call, as: GetSnapshotResponse.self)
         #expect(answer.preview.isSample)
       }
-      // The places are free again.
-      let next = try self.opened(server)
-      _ = try client.start("GetSnapshot", request, service: Self.timelines)
-      guard case .snapshotRequest = try next.next() else { throw TestFault("no request") }
     }
   }
 
