@@ -308,22 +308,56 @@ extension BundleInstaller {
   // MARK: Deletion
 
   /// Deletes a folder. First it gets a staging name, so that it is gone at once for every reader.
-  /// If this process is killed meanwhile, the next one deletes the rest.
+  /// If this process is killed meanwhile, the next one deletes the rest. If the deletion fails, the
+  /// folder returns to its place.
   ///
   /// - Parameter name: the path of the folder, relative to `bundles`.
   func discard(_ name: String, in bundles: Folder) throws(BundleInstallerError) {
-    let aside = "\(BundleInstaller.stagingPrefix)\(getpid())-deleted"
-    try bundles.remove(aside)
+    try checkIsRemovable(name, in: bundles)
+    let aside = BundleInstaller.stagingName(in: bundles, "-deleted")
     guard renameat(bundles.descriptor, name, bundles.descriptor, aside) == 0 else {
       throw Folder.failure("remove", "\(path)/\(name)")
     }
-    try bundles.remove(aside)
+    do throws(BundleInstallerError) { try bundles.remove(aside) } catch {
+      let isBack = renameat(bundles.descriptor, aside, bundles.descriptor, name) == 0
+      throw stays(isBack ? name : aside, error)
+    }
   }
 
-  /// Deletes the staging folders of former holders of the lock that were killed.
+  /// Throws if this user may not delete all of a folder.
+  ///
+  /// - Parameter name: the path of the folder, relative to `bundles`.
+  func checkIsRemovable(_ name: String, in bundles: Folder) throws(BundleInstallerError) {
+    do throws(BundleInstallerError) { try bundles.checkIsRemovable(name) } catch {
+      throw stays(name, error)
+    }
+  }
+
+  /// The error about a folder that could not be deleted, with its place.
+  private func stays(_ name: String, _ error: BundleInstallerError) -> BundleInstallerError {
+    guard case .system(let message, let number) = error else { return error }
+    return .system(
+      "\(path)/\(name) stays, because this user may not delete all of it; delete it as its owner or"
+        + " as root: \(message)",
+      errno: number)
+  }
+
+  /// A name for a staging folder that no remains have.
+  static func stagingName(in bundles: Folder, _ ending: String = "") -> String {
+    let first = "\(stagingPrefix)\(getpid())\(ending)"
+    var (name, number) = (first, 1)
+    while bundles.entry(name) != nil {
+      number += 1
+      name = "\(first)-\(number)"
+    }
+    return name
+  }
+
+  /// Deletes the staging folders of former holders of the lock that were killed. Those that this
+  /// user may not delete stay, because nothing needs their names.
   func removeRemains(in bundles: Folder) throws(BundleInstallerError) {
     for name in try bundles.names() where name.hasPrefix(BundleInstaller.stagingPrefix) {
-      try bundles.remove(name)
+      try? bundles.remove(name)
     }
   }
 
@@ -331,7 +365,7 @@ extension BundleInstaller {
   func removeRemains(of id: String, in bundles: Folder) throws(BundleInstallerError) {
     guard let versions = try versions(of: id, in: bundles) else { return }
     for name in try versions.names() where try isVersion(name, in: versions) == false {
-      try discard("\(BundleInstaller.versionsName)/\(id)/\(name)", in: bundles)
+      try? discard("\(BundleInstaller.versionsName)/\(id)/\(name)", in: bundles)
     }
   }
 }

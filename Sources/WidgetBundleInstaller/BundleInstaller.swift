@@ -255,7 +255,7 @@ public struct BundleInstaller: Sendable {
     let lock = try InstallerLock(bundles)
     defer { lock.release() }
     try removeRemains(in: bundles)
-    let stagingName = BundleInstaller.stagingPrefix + String(getpid())
+    let stagingName = BundleInstaller.stagingName(in: bundles)
     defer { try? bundles.remove(stagingName) }
     let staging = try bundles.making(stagingName)
     try fill(staging)
@@ -372,6 +372,11 @@ public struct BundleInstaller: Sendable {
             + BundleInstaller.few(written),
           hint: "move these files elsewhere, or delete them with --force")
       }
+    }
+    // Nothing is removed unless all of it can be.
+    if isLive { try checkIsRemovable(id, in: bundles) }
+    if versions != nil {
+      try checkIsRemovable("\(BundleInstaller.versionsName)/\(id)", in: bundles)
     }
     if isLive { try discard(id, in: bundles) }
     mark(declared, in: bundles)

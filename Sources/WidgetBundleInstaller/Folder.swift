@@ -224,6 +224,17 @@ final class Folder {
     return try FileBytes.all(of: file, "\(path)/\(name)", bytesMax: bytesMax)
   }
 
+  /// Throws if this process may not remove a file, or a folder with its content.
+  func checkIsRemovable(_ name: String) throws(BundleInstallerError) {
+    guard entry(name) == .folder else { return }
+    let inner = try folder(name)
+    let names = try inner.names()
+    if let first = names.first, faccessat(inner.descriptor, ".", W_OK | X_OK, AT_EACCESS) != 0 {
+      throw Folder.failure("remove", "\(inner.path)/\(first)")
+    }
+    for name in names { try inner.checkIsRemovable(name) }
+  }
+
   /// Removes a file, or a folder with its content. A missing entry is no error.
   func remove(_ name: String) throws(BundleInstallerError) {
     guard let entry = entry(name) else { return }

@@ -67,6 +67,63 @@ extension BundleInstallerTests {
     #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
   }
 
+  /// Lets all users write into these folders of the scratch folder, except those below.
+  private func unlock(_ names: [String], closing closed: [String]) {
+    for path in [scratch.path] + (names + ["bundles/.lock"]).map({ "\(scratch.path)/\($0)" }) {
+      chmod(path, 0o777)
+    }
+    for name in closed { chmod("\(scratch.path)/\(name)", 0o555) }
+  }
+
+  @Test func `a bundle whose files cannot be deleted stays as it is`() throws {
+    for version in ["1.0.0", "2.0.0"] {
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    unlock(["bundles", "bundles/desk"], closing: ["bundles/desk/data"])
+    defer { chmod("\(scratch.path)/bundles/desk/data", 0o755) }
+    let before = scratch.listing("bundles")
+    let words = try asNobody {
+      refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
+    }
+    #expect(
+      words == "\(installer.path)/desk stays, because this user may not delete all of it; delete it"
+        + " as its owner or as root: cannot remove \(installer.path)/desk/data/items.json:"
+        + " \(EACCES)"
+    )
+    #expect(scratch.listing("bundles") == before)
+  }
+
+  @Test func `so does one whose former version cannot be deleted`() throws {
+    for version in ["1.0.0", "2.0.0"] {
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    let former = "bundles/.versions/desk/1-1.0.0"
+    unlock(["bundles", "bundles/desk", "bundles/desk/data"], closing: [former])
+    defer { chmod("\(scratch.path)/\(former)", 0o755) }
+    let before = scratch.listing("bundles")
+    let words = try asNobody {
+      refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
+    }
+    #expect(words.hasPrefix("\(installer.path)/.versions/desk stays"))
+    #expect(scratch.listing("bundles") == before)
+  }
+
+  @Test func `remains that cannot be deleted do not prevent installations`() throws {
+    let remains = ".staging-\(getpid())"
+    scratch.write("bundles/\(remains)/bundle.yaml", "x")
+    scratch.write("bundles/.staging-1/f1", "x")
+    unlock(["bundles"], closing: ["bundles/\(remains)", "bundles/.staging-1"])
+    defer { for name in [remains, ".staging-1"] { chmod("\(installer.path)/\(name)", 0o755) } }
+    let listed = try asNobody { () -> [String] in
+      _ = try installer.install(bytes: archive("side"), name: "a.tar")
+      try installer.remove("side")
+      _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+      return try installer.list().map(\.id)
+    }
+    #expect(listed == ["desk"])
+    #expect(scratch.listing("bundles").contains("bundles/\(remains)/bundle.yaml"))
+  }
+
   /// Moves and deletions of folders, in their order.
   private final class Events {
     private let descriptor = inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC))

@@ -66,7 +66,7 @@ extension BundleInstallerTests {
 
   /// Runs a closure as a user who is not root, because root may read everything. Only the thread
   /// changes its user.
-  private func asNobody<T>(_ body: () throws -> T) throws -> T {
+  func asNobody<T>(_ body: () throws -> T) throws -> T {
     guard geteuid() == 0 else { return try body() }
     // setfsuid(2), which Swift's module of the C library does not have.
     typealias SetUser = @convention(c) (uid_t) -> CInt
