@@ -73,10 +73,11 @@ public struct InvalidBundle: Error, Hashable, Sendable, CustomStringConvertible 
 }
 
 /// The lines of a file.
-struct SourceLines {
+public struct SourceLines {
   private let lines: [Substring.UTF8View]
 
-  init(_ text: String) {
+  /// O(length of the text).
+  public init(_ text: String) {
     lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
   }
 

@@ -7,14 +7,13 @@ extension DeclaredSet {
   ///
   /// - Parameters:
   ///   - document: the document's value, by the rules of its format.
-  ///   - text: the file, for the lines in messages.
+  ///   - lines: the lines of the file, for messages.
   ///   - tree: the same document with the places of its parts; nil if it has no places. Called once,
   ///     if the document has a mistake.
   /// - Throws: all mistakes in the document. A mistake without a place has line 0.
   public static func readLong(
-    _ document: Value, text: String, tree: () -> YAMLNode?
+    _ document: Value, lines: SourceLines, tree: () -> YAMLNode?
   ) throws(InvalidBundle) -> DeclaredSet {
-    let lines = SourceLines(text)
     let (set, problems) = readLong(SourceNode(document), lines)
     if let set, problems.isEmpty { return set }
     if let tree = tree(), let node = try? SourceReader.node(tree) {

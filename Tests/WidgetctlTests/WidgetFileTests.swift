@@ -342,6 +342,25 @@ struct WidgetFileTests {
     #expect(failure?.message.contains("aliases") == true)
   }
 
+  @Test func `a mistake in one of many lines has its line`() throws {
+    var lines = (1...3_000).map { "{\"id\": \"w\($0)\", \"kind\": \"k\"}" }
+    #expect(try Self.read(lines.joined(separator: "\n"), name: "f.jsonl").widgets.count == 3_000)
+    lines[2_899] = "{\"id\": \"w\", \"kidn\": \"k\"}"
+    let failure = #expect(throws: CommandFailure.self) {
+      try Self.read(lines.joined(separator: "\n"), name: "f.jsonl")
+    }
+    #expect(failure?.message.contains("f.jsonl:2900:") == true)
+  }
+
+  @Test func `after many mistakes, the rest of a file is not read`() {
+    let text = String(repeating: "{\"id\": 1}\n", count: 500)
+    let failure = #expect(throws: CommandFailure.self) { try Self.read(text, name: "f.jsonl") }
+    #expect(
+      failure?.message.hasSuffix(
+        "documents from number \(WidgetFile.failuresMax + 1) on were not read; correct these first"
+      ) == true)
+  }
+
   @Test func `a dry run reports the changes`() throws {
     let before = Samples.widget
     var spec = WidgetSpec(id: before.id, kind: before.kind, labels: ["panel": "left"])

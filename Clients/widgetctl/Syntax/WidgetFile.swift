@@ -79,19 +79,34 @@ struct WidgetFile: Hashable {
     _ documents: [Value], of text: String, name: String, warn: (String) -> Void
   ) -> [CommandFailure] {
     var failures: [CommandFailure] = []
+    // Split once, because a file of JSON lines has a document on each line.
+    let lines = SourceLines(text)
     for (index, document) in documents.enumerated() {
+      guard failures.count < WidgetFile.failuresMax else {
+        failures.append(
+          CommandFailure(
+            .invalidArgument,
+            "\(name): the documents from number \(index + 1) on were not read; "
+              + "correct these first"))
+        break
+      }
       let part = documents.count == 1 ? "" : ": document \(index + 1)"
       let places = DocumentPlaces(name: name, text: text, document: index)
       do throws(CommandFailure) {
-        try add(document, places, label: name + part, warn: warn)
+        try add(document, places, lines, label: name + part, warn: warn)
       } catch { failures.append(error) }
     }
     return failures
   }
 
+  /// The maximum number of documents whose mistakes are reported. To find the place of a mistake, the
+  /// whole file is read again.
+  static let failuresMax = 20
+
   /// - Parameter label: the name of the document in messages about several documents.
   private mutating func add(
-    _ document: Value, _ places: DocumentPlaces, label: String, warn: (String) -> Void
+    _ document: Value, _ places: DocumentPlaces, _ lines: SourceLines, label: String,
+    warn: (String) -> Void
   ) throws(CommandFailure) {
     let isShort = WidgetFile.isShort(document)
     let declared: DeclaredSet
@@ -100,7 +115,7 @@ struct WidgetFile: Hashable {
         isShort
         ? try DeclaredSet.read(
           places.text, document: places.document, timeZones: SystemTimeZones().rules)
-        : try DeclaredSet.readLong(document, text: places.text) { places.root() }
+        : try DeclaredSet.readLong(document, lines: lines) { places.root() }
     } catch {
       let text = BundleText.problems(error, file: places.name)
       throw CommandFailure(.invalidArgument, String(text.dropLast()))
