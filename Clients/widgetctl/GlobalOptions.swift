@@ -39,7 +39,8 @@ struct GlobalOptions: ParsableArguments {
     name: .long,
     help: ArgumentHelp(
       """
-      Give up after this time: 500ms, 5s, 1m30s; 0 is no timeout. Default: 30s; no timeout for \
+      Give up a call to the daemon after this time: 500ms, 5s, 1m30s; 0 is no timeout. A command \
+      may make several calls, and reads its files without a limit. Default: 30s; no timeout for \
       commands that follow changes, and for bar.
       """, valueName: "duration"),
     transform: parseDuration)
