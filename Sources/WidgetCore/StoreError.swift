@@ -22,7 +22,7 @@ public indirect enum StoreError: Error, Hashable, Sendable {
   /// The node, or one that it is in, is disabled.
   case nodeDisabled(WidgetID, String)
   /// The kind of a widget differs from the declared one. The kind of a widget cannot change.
-  case kindMismatch(WidgetID, is: KindName, declared: KindName)
+  case kindMismatch(WidgetID, is: KindName, declared: KindName, of: String)
   /// No kind has this name.
   case kindNotFound(KindName)
   /// The kind belongs to another provider.

@@ -82,7 +82,8 @@ extension WidgetStore {
   ) throws(StoreError) -> ApplyResult {
     guard let record = records[slot] else { return ApplyResult(id: id, action: .unchanged) }
     guard record.kind == spec.kind else {
-      throw .kindMismatch(record.id, is: record.kind, declared: spec.kind)
+      throw .kindMismatch(
+        record.id, is: record.kind, declared: spec.kind, of: record.applySet)
     }
     let applySet = declaration.applySet
     var plan =

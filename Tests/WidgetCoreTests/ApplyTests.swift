@@ -188,7 +188,7 @@ struct ApplyTests {
         Declaration(widgets: [
           spec("new"), spec("c", data: ["x": .int(1)]), spec("a"), spec("b", kind: "other"),
         ])))
-    #expect(refusal == .kindMismatch("b", is: "k", declared: "other"))
+    #expect(refusal == .kindMismatch("b", is: "k", declared: "other", of: ""))
   }
 
   @Test func `a quota reached halfway takes back everything`() throws {

@@ -222,7 +222,7 @@ struct GroupTests {
       #expect(
         store.refusal(
           of: .apply(Declaration(widgets: specs + [WidgetSpec(id: "a", kind: "other")])))
-          == .kindMismatch("a", is: "k", declared: "other"))
+          == .kindMismatch("a", is: "k", declared: "other", of: ""))
       #expect(store.observation() == before)
       #expect(store.checkInvariants() == [])
       try store.declare(specs)
@@ -242,7 +242,7 @@ struct GroupTests {
         Declaration(widgets: [
           WidgetSpec(id: "b", kind: "k", data: ["n": .null]), WidgetSpec(id: "a", kind: "other"),
         ])))
-    #expect(refusal == .kindMismatch("a", is: "k", declared: "other"))
+    #expect(refusal == .kindMismatch("a", is: "k", declared: "other", of: ""))
     #expect(store.journalCount == 0)
   }
 

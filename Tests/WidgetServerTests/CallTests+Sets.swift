@@ -198,6 +198,7 @@ extension `A call` {
           WidgetSpec(id: .make("a"), kind: .make("gauge")),
         ]))
       Self.expect(wrongKind, .failedPrecondition, "KIND_MISMATCH")
+      #expect(wrongKind.message.hasSuffix("Choose another id, or delete that widget."))
       let twice = try client.refusal(
         "ApplyWidgets",
         ApplyWidgetsRequest(widgets: [

@@ -72,12 +72,23 @@ extension RPCStatus {
         .failedPrecondition, error.reason,
         "Node \"\(node)\" of widget \"\(id)\" is disabled and takes no events.",
         metadata: ["widget_id": id.rawValue, "node_id": node])
-    case .kindMismatch(let id, let kind, let declared):
+    case .kindMismatch(let id, let kind, let declared, let set):
+      let bundle = "bundle/"
+      let (owner, advice) =
+        switch set {
+        case "": ("", "delete that widget")
+        case _ where set.hasPrefix(bundle):
+          (
+            " belongs to \(set) and",
+            "remove the widget from the file of bundle \"\(set.dropFirst(bundle.count))\""
+          )
+        default: (" belongs to the set \"\(set)\" and", "delete that widget")
+        }
       self.init(
         .failedPrecondition, error.reason,
-        "Widget \"\(id)\" is a \"\(kind)\", not a \"\(declared)\". The kind of a widget cannot "
-          + "change. Choose another id, or delete that widget.",
-        metadata: ["widget_id": id.rawValue, "kind": kind.rawValue])
+        "Widget \"\(id)\"\(owner) is a \"\(kind)\", not a \"\(declared)\". The kind of a widget "
+          + "cannot change. Choose another id, or \(advice).",
+        metadata: ["widget_id": id.rawValue, "kind": kind.rawValue, "apply_set": set])
     case .kindNotFound(let name):
       self.init(
         .notFound, error.reason,

@@ -182,7 +182,7 @@ struct Draft {
     for (index, (id, spec)) in zip(ids, declaration.widgets).enumerated() {
       if let old = widgets[id] {
         guard old.kind == spec.kind else {
-          throw .kindMismatch(id, is: old.kind, declared: spec.kind)
+          throw .kindMismatch(id, is: old.kind, declared: spec.kind, of: old.applySet)
         }
         var new = old
         var after = owners[id]
