@@ -43,7 +43,7 @@ enum FailureWarnings {
       + kinds.chunks(ofAtMost: termsMax).map { Selector(kinds: $0) }
   }
 
-  private static let termsMax = 500
+  static let termsMax = 500
 
   /// Asks the daemon about the widgets that `apply` has made or changed, and about those of changed
   /// kinds. None if the daemon does not answer.

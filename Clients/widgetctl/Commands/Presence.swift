@@ -4,6 +4,12 @@ import WidgetModel
 
 /// The widgets of a command: named ones, selected ones, or all.
 struct TargetOptions: ParsableArguments {
+  /// For the help of commands with these options.
+  static let partsHelp = """
+    If the daemon does not take so many widgets in one request, the command makes several requests. \
+    If one of them fails, the command says how many widgets are done, and how many are left.
+    """
+
   @Argument(
     help: "The widgets' ids. All widgets must exist.", completion: idCompletion,
     transform: parseID)
@@ -30,6 +36,11 @@ struct TargetOptions: ParsableArguments {
     }
   }
 
+  /// The ids of the selected widgets, or of all widgets.
+  func ids(_ session: Session) async throws(ClientError) -> [WidgetID] {
+    try await session.list(selection.selector(), mask: .idsOnly).widgets.map(\.widget.id)
+  }
+
   /// Reports a selection that selects no widget.
   func noteIfNothing(_ session: Session) async throws(ClientError) {
     guard !selection.isEmpty else { return }
@@ -50,21 +61,34 @@ struct PresenceOptions: ParsableArguments {
   func run(_ action: PresenceAction) async throws {
     let session = try global.session()
     try await target.selection.checkKinds(in: session)
-    let answer = try await session.client.setPresence(
-      SetPresenceRequest(
-        target: try target.target(), action: action, transition: transition.transition,
-        requestID: global.requestId ?? ""), options: session.options)
-    if answer.changedIDs.isEmpty { try await target.noteIfNothing(session) }
-    let words = try await PresenceOptions.words(action, of: answer.changedIDs, session)
+    let parts = try await TargetParts(
+      try target.target(), list: { () async throws(ClientError) in try await target.ids(session) }
+    ) { (target, part) async throws(ClientError) in
+      try await session.client.setPresence(
+        SetPresenceRequest(
+          target: target, action: action, transition: transition.transition,
+          requestID: TargetParts<SetPresenceResponse>.requestID(global.requestId, part)),
+        options: session.options)
+    }
+    let changed = parts.answers.flatMap(\.changedIDs)
+    if changed.isEmpty, parts.failure == nil { try await target.noteIfNothing(session) }
+    // If a part has failed, the names of the changed widgets are more important than their state.
+    let words =
+      parts.failure == nil ? try await PresenceOptions.words(action, of: changed, session) : [:]
     session.printer.print(
       .map([
-        "changedIds": .list(answer.changedIDs.map { .string($0.rawValue) }),
-        "revision": .revision(answer.revision),
+        "changedIds": .list(changed.map { .string($0.rawValue) }),
+        "revision": .revision(parts.answers.last?.revision ?? 0),
       ])
     ) {
-      answer.changedIDs.isEmpty
+      changed.isEmpty
         ? "nothing changed\n"
-        : answer.changedIDs.map { "\($0) \(words[$0] ?? action.participle)\n" }.joined()
+        : changed.map { "\($0) \(words[$0] ?? action.participle)\n" }.joined()
+    }
+    if let failure = parts.failure(
+      of: "\(action)", isRepeatable: action != .toggle, socket: global.socket)
+    {
+      throw failure
     }
   }
 
@@ -89,7 +113,8 @@ struct ShowCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show widgets.",
     discussion: """
-      The command does not enable disabled widgets. To enable widgets, use `enable`.
+      The command does not enable disabled widgets. To enable widgets, use `enable`. \
+      \(TargetOptions.partsHelp)
 
       Examples:
         widgetctl show clock cpu
@@ -104,6 +129,8 @@ struct HideCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "hide", abstract: "Hide widgets. A hidden widget takes no events.",
     discussion: """
+      \(TargetOptions.partsHelp)
+
       Examples:
         widgetctl hide clock
         widgetctl hide --all
@@ -117,6 +144,8 @@ struct EnableCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "enable", abstract: "Let widgets take events. Hidden widgets stay hidden.",
     discussion: """
+      \(TargetOptions.partsHelp)
+
       Examples:
         widgetctl enable door
         widgetctl enable -l room=kitchen
@@ -130,6 +159,8 @@ struct DisableCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "disable", abstract: "Stop widgets from taking events. They stay visible.",
     discussion: """
+      \(TargetOptions.partsHelp)
+
       Examples:
         widgetctl disable door
         widgetctl disable -l room=kitchen
@@ -143,6 +174,8 @@ struct ToggleCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "toggle", abstract: "Show hidden widgets, and hide visible ones.",
     discussion: """
+      \(TargetOptions.partsHelp)
+
       Examples:
         widgetctl toggle clock
         widgetctl toggle --all --transition spring

@@ -12,7 +12,8 @@ struct RefreshCommand: AsyncParsableCommand {
       it arrives. Widgets without a running provider do not change; the command prints how many \
       these are. If no provider runs for any of the widgets, it exits with status 5.
 
-      A kind has a limited number of refreshes in an hour. `describe` shows how many are left.
+      A kind has a limited number of refreshes in an hour. `describe` shows how many are left. \
+      \(TargetOptions.partsHelp) Each request counts as a refresh of its kinds.
 
       Examples:
         widgetctl refresh cpu memory
@@ -26,8 +27,13 @@ struct RefreshCommand: AsyncParsableCommand {
   func run() async throws {
     let session = try global.session()
     try await target.selection.checkKinds(in: session)
-    let answer = try await session.client.refreshWidgets(
-      RefreshWidgetsRequest(try target.target()), options: session.options)
+    let parts = try await TargetParts(
+      try target.target(), list: { () async throws(ClientError) in try await target.ids(session) }
+    ) { (target, _) async throws(ClientError) in
+      try await session.client.refreshWidgets(
+        RefreshWidgetsRequest(target), options: session.options)
+    }
+    let answer = RefreshCommand.sum(parts.answers)
     if answer.askedCount + answer.unprovidedCount + answer.limitedCount == 0 {
       try await target.noteIfNothing(session)
     }
@@ -39,7 +45,48 @@ struct RefreshCommand: AsyncParsableCommand {
         "budgets": .list(answer.budgets.map(\.document)),
       ])
     ) { RefreshCommand.words(answer) }
-    if let refusal = RefreshCommand.refusal(answer) { throw refusal }
+    if let failure = parts.failure(of: "refresh", isRepeatable: true, socket: global.socket) {
+      throw failure
+    }
+    if let refusal = RefreshCommand.refusal(answer) {
+      throw await silence(session) ?? refusal
+    }
+  }
+
+  /// The refusal if the provider of one of the widgets runs and does not answer. Nil otherwise.
+  private func silence(_ session: Session) async -> CommandFailure? {
+    guard let kinds = try? await session.kinds().kinds.filter({ $0.providerSilence != nil }),
+      !kinds.isEmpty, let mask = try? ReadMask(paths: ["kind"]),
+      let widgets = try? await session.list(
+        target.selection.selector(ids: Array(target.ids.prefix(FailureWarnings.termsMax))),
+        mask: mask
+      ).widgets
+    else { return nil }
+    return RefreshCommand.silence(of: Set(widgets.map(\.widget.kind)), among: kinds)
+  }
+
+  static func silence(of names: Set<KindName>, among kinds: [RegisteredKind]) -> CommandFailure? {
+    guard let kind = kinds.first(where: { names.contains($0.kind.name) }),
+      let silence = kind.providerSilence
+    else { return nil }
+    let name = kind.isOfHost ? BundleHost.widget : "the provider \"\(kind.provider)\""
+    return CommandFailure(
+      .refused, "nothing was refreshed: \(SilentProcess(silence).words(name))")
+  }
+
+  /// The answer for all parts.
+  static func sum(_ answers: [RefreshWidgetsResponse]) -> RefreshWidgetsResponse {
+    var budgets: [KindName: RefreshBudget] = [:]
+    var sum = RefreshWidgetsResponse()
+    for answer in answers {
+      sum.askedCount += answer.askedCount
+      sum.unprovidedCount += answer.unprovidedCount
+      sum.limitedCount += answer.limitedCount
+      // The last answer has the rest of the budget.
+      for budget in answer.budgets { budgets[budget.kind] = budget }
+    }
+    sum.budgets = budgets.values.sorted { $0.kind.rawValue < $1.kind.rawValue }
+    return sum
   }
 
   /// The refusal if no provider gets the request, because none runs. Nil otherwise.
