@@ -331,4 +331,28 @@ import WidgetModel
     #expect(words.hasPrefix("the daemon has changed the data (event 7, "))
     #expect(words.contains("no widgetd-host runs"))
   }
+
+  @Test func `a host that does not answer is not called the daemon`() {
+    let process = SilentProcess(ProviderSilence(since: .epoch, pid: 42), isStopped: true)
+    func words(_ host: BundleHost) -> String? {
+      BundleRemote.slowness(host, after: .seconds(4), mayBeMade: true)
+    }
+    let running = words(.running(folders: ["/a"]))
+    #expect(
+      running?.hasPrefix("the daemon answers, but widgetd-host did not answer within") == true)
+    #expect(running?.hasSuffix(". The change may still be made") == true)
+    #expect(words(.silent(process, folders: []))?.contains("`kill -CONT 42`") == true)
+    #expect(words(.unknown) == nil)
+  }
+
+  @Test func `a refresh of a silent provider's widgets names its process`() throws {
+    let silence = ProviderSilence(since: .epoch, pid: 42)
+    var kind = RegisteredKind(kind: Kind(name: Samples.kind("k")), provider: "feed")
+    (kind.isAttended, kind.providerSilence) = (true, silence)
+    let refusal = try #require(
+      RefreshCommand.silence(of: [Samples.kind("k")], among: [kind]))
+    #expect(refusal.exit == .refused)
+    #expect(refusal.message.contains("the provider \"feed\" (process 42) has not answered since"))
+    #expect(RefreshCommand.silence(of: [Samples.kind("other")], among: [kind]) == nil)
+  }
 }

@@ -15,7 +15,8 @@ struct BundleOutlookTests {
     #expect(
       remark.text
         == "kind \"gauge\" belongs to bundle/first; the daemon refuses the bundle; choose another"
-        + " name, or remove that bundle (widgetctl bundle rm first)")
+        + " name, or remove the kind from the file of bundle first")
+    #expect(remark.isRefusal)
     #expect(
       try BundleOutlook.claimed(kind(), by: "gauges").hint.hasSuffix("(widgetctl rm-kind gauge)"))
   }
@@ -38,6 +39,34 @@ struct BundleOutlookTests {
     #expect(remark.message.contains(words))
   }
 
+  @Test func `a widget of another bundle is reported, without a promise about its values`() throws {
+    func taken(_ set: String) throws -> BundleOutlook.Remark? {
+      BundleOutlook.taken(
+        Widget(id: Samples.id("w"), kind: try kind(), applySet: set), by: "bundle/b")
+    }
+    let remark = try #require(try taken("bundle/a"))
+    #expect(remark.isRefusal && remark.path == "widgets.w")
+    #expect(
+      remark.text
+        == "widget \"w\" belongs to bundle a, so the daemon refuses this bundle; give the widget "
+        + "another id, or remove it from the file of bundle a; `widgetctl get w --owners` shows the "
+        + "values that users set")
+    #expect(try taken("bundle/b") == nil && taken("panel") == nil && taken("") == nil)
+  }
+
+  @Test(arguments: [
+    ("bundle/a", "remove that one from the file of bundle a"),
+    ("default", "remove that one (widgetctl rm w)"),
+  ])
+  func `the remedy for a widget of another kind works for its owner`(
+    owner: String, words: String
+  ) throws {
+    let spec = WidgetSpec(id: Samples.id("w"), kind: try kind())
+    let known = Widget(id: Samples.id("w"), kind: try kind("bar"), applySet: owner)
+    let remark = try #require(BundleOutlook.replaced(spec, known, by: "bundle/b"))
+    #expect(remark.isRefusal && remark.hint.hasSuffix(words))
+  }
+
   @Test func `a widget that leaves the bundle with values of users is named`() throws {
     let id = try #require(WidgetID("c2"))
     func known(_ set: String, _ owners: [FieldOwner]) throws -> TaggedWidget {
@@ -56,6 +85,9 @@ struct BundleOutlookTests {
     #expect(BundleOutlook.removed(leaving, keeping: [id], by: set) == nil)
     #expect(BundleOutlook.removed(try known(set, [files]), keeping: [], by: set) == nil)
     #expect(BundleOutlook.removed(try known("", [mine]), keeping: [], by: set) == nil)
+    // The provider of the kind sets its values again.
+    let provided = FieldOwner(path: "data.v", owner: "provider feed")
+    #expect(BundleOutlook.removed(try known(set, [provided]), keeping: [], by: set) == nil)
   }
 
   @Test func `widgets of others are counted, and the first are named`() throws {

@@ -18,4 +18,25 @@ import WidgetModel
       LostValues.text(removed: ["desk"], [entry], loss)
         == "bundle desk removed\n  clock: data.note \(words) \"mine\", set by user 4000000000\n")
   }
+
+  @Test func `values that nobody can name are announced`() {
+    let words = LostValues.unknown(["desk"])
+    #expect(words.hasPrefix("the daemon does not answer, so it is unknown which values"))
+    #expect(words.contains("on the widgets of bundle desk;"))
+    #expect(LostValues.unknown(["a", "b"]).contains("of bundles a, b;"))
+  }
+
+  @Test func `a rollback names the values of widgets that the former version lacks`() {
+    func entry(_ id: String) -> LostValues.Entry {
+      LostValues.Entry(
+        widget: Samples.id(id),
+        field: FieldOwner(path: "data.n", owner: "user 4000000000", declared: .int(45)))
+    }
+    let warnings = LostValues.warnings([entry("w"), entry("x")], restored: "1.1.0", ["x"])
+    #expect(
+      warnings == [
+        "version 1.1.0 does not have the widget w, so its data.n is lost: it is 45, set by user "
+          + "4000000000"
+      ])
+  }
 }

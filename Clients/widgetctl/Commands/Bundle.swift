@@ -241,16 +241,19 @@ enum BundleText {
 
   /// The result of an installation or a rollback.
   ///
-  /// - Parameter isLive: whether a host runs the folder; nil if this is unknown.
+  /// - Parameters:
+  ///   - isLive: whether a host runs the folder; nil if this is unknown.
+  ///   - further: more warnings than those of the installer.
   static func document(
-    _ outcome: BundleInstaller.Outcome, in installer: BundleInstaller, isLive: Bool?
+    _ outcome: BundleInstaller.Outcome, in installer: BundleInstaller, isLive: Bool?,
+    _ further: [String] = []
   ) -> Value {
     var map = document(outcome.bundle)
     map["folder"] = .string("\(installer.path)/\(outcome.bundle.id)")
     map["formerVersion"] = outcome.former.map { .string($0) } ?? .null
     map["sha256"] = outcome.digest.map { .string($0) } ?? .null
     map["live"] = isLive.map { .bool($0) } ?? .null
-    map["warnings"] = .list(outcome.warnings.map { .string($0) })
+    map["warnings"] = .list((outcome.warnings + further).map { .string($0) })
     return .map(map)
   }
 

@@ -191,6 +191,17 @@ enum BundleHost: Hashable {
       "widgetd-host runs \(folders.joined(separator: ", ")): add --dir \(first.asArgument), or --remote"
   }
 
+  /// The reason why a call for the host fails; nil if a host is connected, or nothing is known.
+  var troubleOfCall: String? {
+    switch self {
+    case .silent(let process, _): process.words("widgetd-host")
+    case .missing(let former):
+      "widgetd-host is not running; start it with `\(HostStart.ofProcess.command(former))`"
+    case .returning: BundleHost.waiting
+    case .running, .unknown: nil
+    }
+  }
+
   /// The first folder of the host, or of the last host, if it is not the named one.
   func folder(insteadOf named: String) -> String? {
     let folders: [String] =

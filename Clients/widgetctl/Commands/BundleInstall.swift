@@ -70,7 +70,8 @@ struct BundleInstallCommand: AsyncParsableCommand {
     if let problem = host.problem(of: installer.path) ?? rival { BundleText.warn(problem) }
     for warning in outlook?.warnings ?? [] { BundleText.warn(warning) }
     global.session(socketPath: "").printer.print(
-      BundleText.document(outcome, in: installer, isLive: host.runs(installer.path))
+      BundleText.document(
+        outcome, in: installer, isLive: host.runs(installer.path), outlook?.warnings ?? [])
     ) {
       let before =
         outcome.former.map { ", was \($0)" }
@@ -302,16 +303,26 @@ struct BundleRollbackCommand: AsyncParsableCommand {
   func run() async throws {
     if remote.remote { return try await BundleRemote.rollback(id, to: version, global) }
     let installer = try folder.installer()
+    // The question comes before the host loads the other version.
+    let values = await LostValues.ask(
+      of: [id], in: BundleStanding.resolved(installer.path) ?? installer.path,
+      try? global.session())
     let outcome = try await folder.carryOut(installer, having: id, global) {
       () throws(BundleInstallerError) in
       try installer.rollback(id, to: version)
     }
     BundleText.warn(outcome)
+    let lost = LostValues.warnings(
+      values ?? [], restored: outcome.bundle.version,
+      outcome.bundle.widgets.compactMap { $0.id?.rawValue })
+    let refusals = await BundleOutlook.of(outcome.bundle, global)?.refusals ?? []
+    for warning in lost + refusals { BundleText.warn(warning) }
     let host = await BundleHost.ask(global)
     let rival = await BundleStanding.rival(of: id, installedIn: installer.path, global)
     if let problem = host.problem(of: installer.path) ?? rival { BundleText.warn(problem) }
     global.session(socketPath: "").printer.print(
-      BundleText.document(outcome, in: installer, isLive: host.runs(installer.path))
+      BundleText.document(
+        outcome, in: installer, isLive: host.runs(installer.path), lost + refusals)
     ) {
       let before = outcome.former.map { ", was \($0)" } ?? ", instead of another version"
       return "bundle \(id) \(outcome.bundle.version) restored in \(installer.path)\(before)\n"
@@ -349,9 +360,11 @@ struct BundleRemoveCommand: AsyncParsableCommand {
   func run() async throws {
     if remote.remote { return try await BundleRemote.remove(ids, force: force, global) }
     let installer = try folder.installer()
-    let lost = await LostValues.ask(
+    let known = await LostValues.ask(
       of: ids, in: BundleStanding.resolved(installer.path) ?? installer.path,
       try? global.session())
+    if known == nil { BundleText.warn(LostValues.unknown(ids)) }
+    let lost = known ?? []
     for id in ids {
       try await folder.carryOut(installer, having: id, global) { () throws(BundleInstallerError) in
         try installer.remove(id, force: force)

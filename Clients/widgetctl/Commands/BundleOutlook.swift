@@ -11,6 +11,8 @@ struct BundleOutlook: Hashable, Sendable {
     let path: String
     let message: String
     let hint: String
+    /// Whether the daemon refuses the bundle for this reason.
+    var isRefusal = false
   }
 
   /// A field that the file declares and another owner has.
@@ -64,9 +66,7 @@ struct BundleOutlook: Hashable, Sendable {
         continue
       }
       let mask = try ReadMask(paths: ["id", "kind", "apply_set", "owners", "data", "parameters"])
-      let known = try await client.all(Selector(kinds: [name]), mask, options)
-      let widgets = known.map(\.widget)
-      outlook.remarks += known.compactMap { removed($0, keeping: declared, by: set) }
+      let widgets = try await client.all(Selector(kinds: [name]), mask, options).map(\.widget)
       let others = widgets.filter { $0.applySet != set }.map(\.id.rawValue)
       if let remark = shared(name, others, isRegistered: provider != nil) {
         outlook.remarks.append(remark)
@@ -75,6 +75,7 @@ struct BundleOutlook: Hashable, Sendable {
         outlook.remarks.append(remark)
       }
     }
+    outlook.remarks += try await leaving(set, keeping: declared, client, options)
     guard !bundle.widgets.isEmpty else { return outlook }
     let foreign = Set(bundle.widgets.map(\.kind)).subtracting(bundle.kinds.map(\.kind.name))
     for name in foreign {
@@ -97,7 +98,7 @@ struct BundleOutlook: Hashable, Sendable {
       Selector(ids: bundle.widgets.compactMap(\.id)), mask, options)
     for spec in bundle.widgets {
       guard let widget = known.first(where: { $0.widget.id == spec.id }) else { continue }
-      if let remark = replaced(spec, widget.widget, by: set) {
+      if let remark = replaced(spec, widget.widget, by: set) ?? taken(widget.widget, by: set) {
         outlook.remarks.append(remark)
         continue
       }
@@ -107,8 +108,28 @@ struct BundleOutlook: Hashable, Sendable {
     return outlook
   }
 
+  /// A remark for each widget of the bundle, of any kind, that the file no longer declares and that
+  /// has values of users.
+  private static func leaving(
+    _ set: String, keeping declared: Set<WidgetID>, _ client: WidgetClient, _ options: CallOptions
+  ) async throws -> [Remark] {
+    // The values are asked for only of the widgets that leave.
+    let ids = try await client.all(Selector(), ReadMask(paths: ["id", "apply_set"]), options)
+      .map(\.widget).filter { $0.applySet == set && !declared.contains($0.id) }.map(\.id)
+    let mask = try ReadMask(paths: ["id", "apply_set", "owners", "data", "parameters", "labels"])
+    var remarks: [Remark] = []
+    for selector in FailureWarnings.selectors(ids, []) {
+      remarks += try await client.all(selector, mask, options)
+        .compactMap { removed($0, keeping: declared, by: set) }
+    }
+    return remarks
+  }
+
   /// The warnings at an installation.
   var warnings: [String] { remarks.map(\.text) + kept.compactMap(\.news) }
+
+  /// The reasons for which the daemon refuses the bundle.
+  var refusals: [String] { remarks.filter(\.isRefusal).map(\.text) }
 
   /// The warnings of a bundle's reader that apply here: other programs may provide the kinds that
   /// the bundle lacks.
@@ -118,13 +139,12 @@ struct BundleOutlook: Hashable, Sendable {
 
   static func claimed(_ kind: KindName, by provider: String) -> Remark {
     let step =
-      provider.hasPrefix("bundle/")
-      ? "or remove that bundle (widgetctl bundle rm \(provider.dropFirst("bundle/".count)))"
-      : "or remove that one (widgetctl rm-kind \(kind))"
+      RemoveCommand.bundle(of: provider).map { "or remove the kind from the file of bundle \($0)" }
+      ?? "or remove that one (widgetctl rm-kind \(kind))"
     return Remark(
       path: "kinds.\(kind)",
       message: "kind \"\(kind)\" belongs to \(provider); the daemon refuses the bundle",
-      hint: "choose another name, \(step)")
+      hint: "choose another name, \(step)", isRefusal: true)
   }
 
   /// - Parameter ids: of widgets of a kind that the bundle has not declared.
@@ -187,6 +207,20 @@ struct BundleOutlook: Hashable, Sendable {
         + "`widgetctl get ID --owners` shows them")
   }
 
+  /// A widget of another bundle. The daemon refuses this bundle as long as the other one has the
+  /// widget. The values of users do not follow from here: the other bundle may still change.
+  static func taken(_ known: Widget, by set: String) -> Remark? {
+    guard known.applySet != set, let other = RemoveCommand.bundle(of: known.applySet) else {
+      return nil
+    }
+    return Remark(
+      path: "widgets.\(known.id)",
+      message: "widget \"\(known.id)\" belongs to bundle \(other), so the daemon refuses this "
+        + "bundle",
+      hint: "give the widget another id, or remove it from the file of bundle \(other); "
+        + "`widgetctl get \(known.id) --owners` shows the values that users set", isRefusal: true)
+  }
+
   /// An existing widget with another kind. A bundle replaces its widgets. The widgets of others
   /// stay, and the daemon refuses the bundle.
   static func replaced(_ spec: WidgetSpec, _ known: Widget, by set: String) -> Remark? {
@@ -205,7 +239,10 @@ struct BundleOutlook: Hashable, Sendable {
       path: path,
       message: "widget \"\(known.id)\" exists with kind \"\(known.kind)\" and \(owner); the daemon "
         + "refuses the bundle",
-      hint: "give the bundle's widget another id, or remove that one (widgetctl rm \(known.id))")
+      hint: "give the bundle's widget another id, or "
+        + (RemoveCommand.bundle(of: known.applySet).map {
+          "remove that one from the file of bundle \($0)"
+        } ?? "remove that one (widgetctl rm \(known.id))"), isRefusal: true)
   }
 
   /// A widget of the bundle that the file no longer declares, with values of users.
@@ -216,7 +253,7 @@ struct BundleOutlook: Hashable, Sendable {
   ) -> Remark? {
     let id = known.widget.id
     guard known.widget.applySet == set, !declared.contains(id) else { return nil }
-    let paths = known.owners.filter { $0.owner != set }.map(\.path)
+    let paths = known.owners.filter { $0.isLost(with: set) }.map(\.path)
     guard !paths.isEmpty else { return nil }
     let list = paths.prefix(idsMax).joined(separator: ", ") + (paths.count > idsMax ? ", …" : "")
     return Remark(
@@ -306,7 +343,7 @@ extension WidgetClient {
     _ selector: Selector, _ mask: ReadMask, _ options: CallOptions
   ) async throws -> [TaggedWidget] {
     var widgets: [TaggedWidget] = []
-    var request = ListWidgetsRequest(selector: selector, readMask: mask)
+    var request = ListWidgetsRequest(selector: selector, pageSize: 1000, readMask: mask)
     try await ListPages.read(options) { (token, options) throws(ClientError) in
       request.pageToken = token
       let page = try await listWidgets(request, options: options)

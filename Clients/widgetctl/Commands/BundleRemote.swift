@@ -75,8 +75,31 @@ enum BundleRemote {
     _ global: GlobalOptions, _ call: () async throws(ClientError) -> T
   ) async throws -> T {
     do throws(ClientError) { return try await call() } catch {
-      let failure = CommandFailure(error, socket: global.socket)
+      var failure = CommandFailure(error, socket: global.socket)
+      // The daemon forwards the call, so it may be the host that does not answer.
+      if case .deadlineExceeded(let limit, let mayBeMade) = error,
+        let client = try? global.session().client,
+        case let host = await BundleHost.ask(client, within: .seconds(5)),
+        let words = slowness(host, after: limit, mayBeMade: mayBeMade)
+      {
+        failure = failure.saying(words)
+      }
       throw failure.saying(advice(failure.message))
+    }
+  }
+
+  /// The reason why no answer came: the daemon answers, and its host does not. Nil if the daemon does
+  /// not answer either.
+  static func slowness(_ host: BundleHost, after limit: Duration, mayBeMade: Bool) -> String? {
+    let ending = mayBeMade ? ". The change may still be made" : ""
+    switch host {
+    case .unknown: return nil
+    case .silent, .missing, .returning:
+      return host.troubleOfCall.map { $0 + ending }
+    case .running:
+      return "the daemon answers, but widgetd-host did not answer within \(limit): it is busy, "
+        + "hangs or is stopped; `widgetctl status` shows it after a while; wait longer with --timeout"
+        + ending
     }
   }
 
@@ -198,19 +221,25 @@ enum BundleRemote {
 
   static func rollback(_ id: String, to version: String?, _ global: GlobalOptions) async throws {
     let session = try global.session()
+    let values = await LostValues.ask(of: [id], session) ?? []
     let answer = try await advising(global) { () async throws(ClientError) in
       try await session.client.rollbackBundle(
         RollbackBundleRequest(id: id, version: version ?? ""), options: session.options)
     }
-    for warning in answer.warnings { BundleText.warn(advice(warning)) }
+    let warnings =
+      answer.warnings.map(advice)
+      + LostValues.warnings(values, restored: answer.bundle.version, answer.bundle.widgets)
+    for warning in warnings { BundleText.warn(warning) }
     session.printer.print(
-      document(answer.bundle, former: answer.formerVersion, warnings: answer.warnings)
+      document(answer.bundle, former: answer.formerVersion, warnings: warnings)
     ) { broughtBack(answer) }
   }
 
   static func remove(_ ids: [String], force: Bool, _ global: GlobalOptions) async throws {
     let session = try global.session()
-    let lost = await LostValues.ask(of: ids, session)
+    let known = await LostValues.ask(of: ids, session)
+    if known == nil { BundleText.warn(LostValues.unknown(ids)) }
+    let lost = known ?? []
     for id in ids {
       _ = try await advising(global) { () async throws(ClientError) in
         try await session.client.deleteBundle(

@@ -23,17 +23,17 @@ enum LostValues {
     }
   }
 
-  /// The values that the removal of some bundles would lose. None if the daemon does not answer.
+  /// The values that the removal of some bundles would lose. Nil if the daemon does not answer.
   ///
   /// - Parameter folder: The folder of bundles; nil for the host's. A host may run the bundles from
   ///   another folder.
   static func ask(
     of bundles: [String], in folder: String? = nil, _ session: Session?
-  ) async -> [Entry] {
+  ) async -> [Entry]? {
     let paths = ["owners", "data", "parameters", "labels", "apply_set"]
     guard let session, let mask = try? ReadMask(paths: paths),
       let widgets = try? await session.list(Selector(), mask: mask).widgets
-    else { return [] }
+    else { return nil }
     let run = Set(
       bundles.filter { bundle in
         guard let folder else { return true }
@@ -44,6 +44,26 @@ enum LostValues {
       guard let bundle = RemoveCommand.bundle(of: tagged.widget.applySet), run.contains(bundle)
       else { return [] }
       return entries(of: tagged.widget, tagged.owners)
+    }
+  }
+
+  /// The warning if the daemon does not answer before bundles are removed.
+  static func unknown(_ bundles: [String]) -> String {
+    let list = bundles.joined(separator: ", ")
+    return "the daemon does not answer, so it is unknown which values users have set on the "
+      + "widgets of \(bundles.count == 1 ? "bundle" : "bundles") \(list); all of these values, also data, "
+      + "parameters and labels, are lost when widgetd-host removes the widgets"
+  }
+
+  /// The values that a rollback loses: those of widgets that the restored version does not have.
+  ///
+  /// - Parameter lost: The values of all widgets of the bundle.
+  static func warnings(_ lost: [Entry], restored version: String, _ widgets: [String]) -> [String] {
+    lost.filter { !widgets.contains($0.widget.rawValue) }.map { entry in
+      "version \(version) does not have the widget \(entry.widget), so its \(entry.field.path) is "
+        + "lost: "
+        + (entry.field.declared.map { "it is \(JSONWriter.compact($0)), " } ?? "it was ")
+        + "set by \(entry.field.ownerName(Facts.name(ofUser:)))"
     }
   }
 
