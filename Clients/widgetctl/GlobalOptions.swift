@@ -365,5 +365,8 @@ extension ReadMask {
   static let idsOnly = (try? ReadMask(paths: ["id"])) ?? .all
   /// The set of a widget.
   static let setsOnly = (try? ReadMask(paths: ["apply_set"])) ?? .all
+  /// What `apply` without `--own` replaces: the set, the labels and the parameters.
+  static let replacedOnly =
+    (try? ReadMask(paths: ["apply_set", "labels", "parameters"])) ?? .all
   static let presenceOnly = (try? ReadMask(paths: ["presence"])) ?? .all
 }

@@ -64,4 +64,21 @@ struct AssignmentTests {
     #expect(try LabelAssignment("n==1").value == "=1")
     #expect(throws: SyntaxFailure.self) { try LabelAssignment("=1") }
   }
+
+  @Test(arguments: [
+    "bad key=1", "a,b=x", "!g=1", "a(b=x", "a<b=1", "a=x,y", "a=1,b=2", "a=(x", "a=x)", "a= x",
+    "a=x ",
+  ])
+  func `a label that no -l can select is refused`(_ text: String) {
+    let failure = #expect(throws: SyntaxFailure.self) { try LabelAssignment(text) }
+    #expect(failure?.reason.contains("-l cannot select the label") == true)
+  }
+
+  @Test(arguments: ["a=", "a=b c", "panel=top", "a.b/c-d_e:f=x", "a==b", "a=!b", "a=é"])
+  func `a label that -l can select is accepted`(_ text: String) throws {
+    let label = try LabelAssignment(text)
+    let requirement = try #require(SelectorSyntax.parse("\(label.key)=\(label.value)").first)
+    #expect(requirement.key == label.key)
+    #expect(requirement.values == [label.value] || label.value.hasPrefix("="))
+  }
 }

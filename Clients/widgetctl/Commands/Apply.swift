@@ -16,8 +16,9 @@ struct ApplyCommand: AsyncParsableCommand {
       widgets change, or none.
 
       The command creates missing widgets and updates widgets that differ. A widget gets exactly \
-      the declared labels and parameters. Data keys that are not declared stay, because other \
-      programs may set them. With --prune, the command removes widgets and kinds that the set \
+      the declared labels and parameters. The output names the labels and parameters that it loses, \
+      also those of users. Data keys that are not declared stay, because other programs may set \
+      them. With --prune, the command removes widgets and kinds that the set \
       declared at an earlier apply, and no longer declares.
 
       With --own, the set owns only the fields (data keys, parameters and labels) that it \
@@ -34,8 +35,8 @@ struct ApplyCommand: AsyncParsableCommand {
       widgets stay in this set. Apply widgets of different sets one set at a time. To move widgets \
       of another set to this set, give --set or --force. Values that you change in a widget of a \
       bundle become yours, as with `set`. The daemon refuses new widgets and changed kinds in the \
-      set of a bundle: edit the bundle's file. Only --force takes a widget from its bundle; widgetd-host then refuses the \
-      bundle.
+      set of a bundle: edit the bundle's file. Only --force takes a widget from its bundle; \
+      widgetd-host then refuses the bundle as long as its file declares the widget.
 
       Examples:
         widgetctl apply panel.yaml
@@ -94,8 +95,9 @@ struct ApplyCommand: AsyncParsableCommand {
     if !force, prune, let refusal = ApplyCommand.refusal(toPrune: target) { throw refusal }
     let session = try global.session()
     // The present state. The sets are needed to refuse unwanted moves. A dry run that prints the
-    // changes needs all fields.
-    let mask = dryRun && session.printer.format == .table ? ReadMask.all : .setsOnly
+    // changes needs all fields. Without --own, the output names dropped labels and parameters.
+    let mask =
+      dryRun && session.printer.format == .table ? ReadMask.all : own ? .setsOnly : .replacedOnly
     let before =
       file.declaresWidgets
       ? try await session.list(Selector(), mask: mask).widgets.map(\.widget) : []
@@ -162,7 +164,8 @@ struct ApplyCommand: AsyncParsableCommand {
       Output.warn(await FailureWarnings.ask(after: answer.results, kinds?.results ?? [], session))
     }
     let asides = asidesBefore == nil ? nil : await AsideValues.ask(watchedKinds, session)
-    session.printer.print(document(kinds, answer, unowned, asidesBefore, asides)) {
+    let dropped = await DroppedFields.of(own ? [] : request.widgets, before: before, session)
+    session.printer.print(document(kinds, answer, unowned, asidesBefore, asides, dropped)) {
       ApplyCommand.text(
         kinds, dryRun: dryRun, replacedBy: own ? [] : file.widgets,
         removed: Set(answer.results.filter { $0.action == .deleted }.map(\.id)), asides: asides)
@@ -174,6 +177,7 @@ struct ApplyCommand: AsyncParsableCommand {
           : "")
         + unchecked.map { "\($0) not checked, because its kind changes (dry run)\n" }.joined()
         + ApplyCommand.text(fieldsOf: answer.results, unowned, dryRun: dryRun)
+        + (dryRun ? "" : dropped.text(answer.results))
         + (dryRun && kinds?.results.contains { $0.action != .unchanged } == true
           ? "the dry run does not check the widgets against the changed kinds\n" : "")
     }
@@ -206,7 +210,8 @@ struct ApplyCommand: AsyncParsableCommand {
           of: id,
           "widget \"\(id)\" belongs to the bundle \"\(bundle)\"; edit the bundle's file, change single "
             + "values with `widgetctl set`, or choose another id; --force moves the widget to set "
-            + "\(JSONWriter.quoted(target)), and widgetd-host then refuses the bundle")
+            + "\(JSONWriter.quoted(target)), and widgetd-host then refuses the bundle as long as its "
+            + "file declares the widget")
       }
       guard !isNamed else { return nil }
       return refusal(
@@ -337,7 +342,8 @@ struct ApplyCommand: AsyncParsableCommand {
 
   private func document(
     _ kinds: ApplyKindsResponse?, _ widgets: ApplyWidgetsResponse?, _ unowned: UnownedValues,
-    _ asidesBefore: AsideValues?, _ asides: AsideValues?
+    _ asidesBefore: AsideValues?, _ asides: AsideValues?,
+    _ dropped: DroppedFields = DroppedFields([], before: [], [])
   ) -> Value {
     var map: ValueMap = [
       "results": .list(
@@ -347,6 +353,8 @@ struct ApplyCommand: AsyncParsableCommand {
           ]
           let lost = $0.action == .deleted ? unowned[$0.id] ?? $0.keptFields : []
           if !lost.isEmpty { result["lostFields"] = .list(lost.map(\.document)) }
+          let gone = $0.action == .updated ? dropped[$0.id] : []
+          if !gone.isEmpty { result["droppedFields"] = .list(gone.map(\.document)) }
           if own, $0.action != .deleted {
             result["changedFields"] = .list($0.changedFields.map { .string($0) })
             result["keptFields"] = .list($0.keptFields.map(\.document))
@@ -446,9 +454,10 @@ struct ApplyCommand: AsyncParsableCommand {
   ) -> String {
     guard !results.isEmpty else { return "nothing to do\n" }
     let states = Dictionary(before.map { ($0.id, $0) }) { $1 }
+    let declared = Dictionary((specs ?? []).map { ($0.id, $0) }) { first, _ in first }
     return results.map { result in
       let line = "\(result.id) \(result.action.name)"
-      guard let specs else {
+      guard specs != nil else {
         guard result.action == .updated, let from = states[result.id]?.applySet, from != set else {
           return line + "\n"
         }
@@ -456,7 +465,7 @@ struct ApplyCommand: AsyncParsableCommand {
         return line + ", moved\(origin) to set \(JSONWriter.quoted(set))\n"
       }
       guard result.action == .updated, let state = states[result.id],
-        let spec = specs.first(where: { $0.id == result.id })
+        let spec = declared[result.id]
       else { return line + " (dry run)\n" }
       // The declaration sets everything except the place in the order.
       let phrases = ChangeText.differences(state, state.applying(spec, set: set))

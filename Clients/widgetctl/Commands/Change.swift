@@ -218,6 +218,7 @@ struct SetCommand: AsyncParsableCommand {
     if !answer.changed, let widget = answer.widget {
       for note in SetCommand.absent(unsetData, widget.data, "data value")
         + SetCommand.absent(unsetParameters, widget.parameters, "parameter")
+        + SetCommand.absent(unsetLabels, ChangeText.map(widget.labels), "label")
       {
         Output.writeError("widgetctl: widget \"\(id)\" has no \(note)\n")
       }

@@ -79,7 +79,7 @@ enum ChangeText {
     presence.state == .hidden && !presence.isEnabled ? "hidden+disabled" : presence.state.name
   }
 
-  private static func map(_ labels: Labels) -> ValueMap {
+  static func map(_ labels: Labels) -> ValueMap {
     ValueMap(labels.entries.map { .init(key: $0.key, value: .string($0.value)) })
   }
 

@@ -156,7 +156,29 @@ struct LabelAssignment: Hashable {
     }
     key = String(text[..<equals])
     value = String(text[text.index(after: equals)...])
+    try check()
   }
+
+  /// Throws if `-l` of other commands cannot select the label. Programs may set such labels.
+  private func check() throws(SyntaxFailure) {
+    if let sign = key.first(where: { " !=()<>,".contains($0) }) {
+      throw SyntaxFailure(
+        "the key \"\(key)\" contains \(LabelAssignment.word(sign)), so -l cannot select the label; "
+          + "use another key, such as panel or my-panel")
+    }
+    if let sign = value.first(where: { "(),".contains($0) }) {
+      throw SyntaxFailure(
+        "the value \"\(value)\" contains \(LabelAssignment.word(sign)), so -l cannot select the "
+          + "label; set each label with its own option, as in -l panel=top -l room=kitchen")
+    }
+    guard value.first != " ", value.last != " " else {
+      throw SyntaxFailure(
+        "the value \"\(value)\" begins or ends with a space, so -l cannot select the label; leave "
+          + "the space out")
+    }
+  }
+
+  private static func word(_ sign: Character) -> String { sign == " " ? "a space" : "\(sign)" }
 }
 
 extension Substring {

@@ -86,7 +86,9 @@ enum SelectorSyntax {
 
   private static func key(_ text: Substring) throws(SyntaxFailure) -> String {
     guard !text.isEmpty, !text.contains(where: { " !=()<>".contains($0) }) else {
-      throw SyntaxFailure("\"\(text)\" is not a label; write 'a=b,c!=d,e in (x,y),f,!g'")
+      throw SyntaxFailure(
+        "\"\(text)\" is not a label; write 'a=b,c!=d,e in (x,y),f,!g', or for any label "
+          + "--where 'widget.labels[\"KEY\"] == \"VALUE\"'")
     }
     return String(text)
   }
