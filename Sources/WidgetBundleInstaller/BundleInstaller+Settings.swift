@@ -95,7 +95,14 @@ extension BundleInstaller {
 
   /// The text of the user's file; nil if there is none.
   private func settings(in folder: Folder) throws(BundleInstallerError) -> String? {
-    guard folder.entry(BundleDefaults.fileName) != nil else { return nil }
+    switch folder.entry(BundleDefaults.fileName) {
+    case nil: return nil
+    case .file?: break
+    default:
+      throw .refused(
+        "\(folder.path)/\(BundleDefaults.fileName) is not a file",
+        hint: "remove it, and set each value again with `widgetctl bundle set`")
+    }
     let bytes = try folder.read(
       BundleDefaults.fileName, bytesMax: BundleInstaller.settingsBytesMax)
     return String(decoding: bytes, as: UTF8.self)

@@ -22,10 +22,10 @@ struct FolderCopy {
         guard depth < limits.depthMax else {
           throw .refused("\(source.path)/\(name) is too deep", hint: "use fewer folders")
         }
-        try take(0)
+        try take(0, of: source)
         try add(try source.folder(name), to: try target.making(name), depth: depth + 1)
       case .file(let bytes, let isExecutable):
-        try take(bytes)
+        try take(bytes, of: source)
         let bytes = try source.read(name, bytesMax: limits.fileBytesMax)
         try target.write(name, WholeBytes(bytes), isExecutable: isExecutable)
       case .other, nil:
@@ -36,11 +36,18 @@ struct FolderCopy {
     }
   }
 
-  private mutating func take(_ bytes: Int) throws(BundleInstallerError) {
+  /// - Parameter folder: the folder in which a limit is reached, for the message.
+  private mutating func take(_ bytes: Int, of folder: Folder) throws(BundleInstallerError) {
     entriesLeft -= 1
     bytesLeft -= bytes
     guard entriesLeft >= 0, bytesLeft >= 0 else {
-      throw .refused("the folder has too many files, or too large ones", hint: "leave some out")
+      let excess =
+        entriesLeft < 0
+        ? "more than \(limits.entriesMax) files and folders"
+        : "files of more than \(limits.totalBytesMax >> 20) MiB together"
+      throw .refused(
+        "a bundle's folder cannot have \(excess); this limit was reached in \(folder.path)",
+        hint: "name the folder with the bundle's file, or leave some files out")
     }
   }
 }

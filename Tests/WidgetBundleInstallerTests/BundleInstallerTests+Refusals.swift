@@ -88,6 +88,20 @@ extension BundleInstallerTests {
     }
   }
 
+  @Test func `a folder that is too large is named with the limit`() throws {
+    scratch.write("many/bundle.yaml", Texts.bundle("desk"))
+    for index in 0..<3 { scratch.write("many/f\(index)", "x") }
+    var limited = installer
+    limited.limits.entriesMax = 3
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try limited.install("\(scratch.path)/many")
+    }
+    #expect(
+      message.contains(
+        "more than 3 files and folders; this limit was reached in \(scratch.path)/many"),
+      "\(message)")
+  }
+
   /// The directory is looked at first: many entries take long to unpack.
   @Test func `the entries of a zip are counted before they are unpacked`() throws {
     var zip = Zip()

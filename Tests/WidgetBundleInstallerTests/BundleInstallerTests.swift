@@ -159,6 +159,13 @@ import WidgetModel
     #expect(
       refusal { () throws(BundleInstallerError) in try set("{}") }.contains("is not a JSON object"))
     #expect(scratch.read("bundles/desk/.settings.json") == "[1")
+    // So is a folder in place of the file.
+    let place = scratch.path + "/bundles/desk/.settings.json"
+    #expect(unlink(place) == 0 && mkdir(place, 0o700) == 0)
+    #expect(
+      refusal { () throws(BundleInstallerError) in try set("{}") }
+        .contains(".settings.json is not a file; remove it, and set each value again"))
+    #expect(rmdir(place) == 0)
     try installer.remove("desk")
     #expect(
       refusal { () throws(BundleInstallerError) in try set("{}") }.contains("there is no bundle"))
