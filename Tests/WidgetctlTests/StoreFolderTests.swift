@@ -62,4 +62,11 @@ struct StoreFolderTests {
     #expect(RestoreCommand.stamp(0) == "19700101-000000")
     #expect(RestoreCommand.stamp(1_769_865_307) == "20260131-131507")
   }
+
+  @Test(arguments: [("/nope", "/b"), ("/b", nil), ("/proc/self/exe", nil)] as [(String, String?)])
+  func `the check of a folder without a store names a store`(folder: String, other: String?) {
+    #expect(
+      DoctorCommand.otherStore(than: folder, ["/a", "/b", "/c"]) { ["/b", "/c"].contains($0) }
+        == other)
+  }
 }

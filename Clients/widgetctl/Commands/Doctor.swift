@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import WidgetClient
 import WidgetModel
 import WidgetStorage
@@ -11,7 +12,7 @@ struct DoctorCommand: AsyncParsableCommand {
     discussion: """
       The command checks the choice of the socket, the socket's file and permissions, and the \
       systemd units. Then it asks the daemon for its health, your permissions, its version and its \
-      last errors. Below each problem, it prints the command that fixes the problem. The doctor \
+      last errors. Below a problem, it prints the command that fixes the problem, if there is one. The doctor \
       changes nothing, but its connection starts a socket-activated service. The doctor waits for \
       each answer of the daemon for at most 3s, or for the time of --timeout.
 
@@ -48,8 +49,11 @@ struct DoctorCommand: AsyncParsableCommand {
 
   func run() async throws {
     if checksStore {
-      let inspection = StoreInspection(try StoreFolder.find(named: path))
-      return try report(inspection.findings.map { DoctorCommand.finding($0) })
+      let folder = try StoreFolder.find(named: path)
+      let inspection = StoreInspection(folder)
+      let other = DoctorCommand.otherStore(
+        than: folder, StoreFolder.places(StoreFolder.variable), StoreFolder.hasStore)
+      return try report(inspection.findings.map { DoctorCommand.finding($0, otherStore: other) })
     }
     try report(await facts())
   }
@@ -58,14 +62,28 @@ struct DoctorCommand: AsyncParsableCommand {
     await Facts.gather(socket: global.socket, timeout: global.limit).findings
   }
 
-  private static func finding(_ finding: StoreInspection.Finding) -> Finding {
+  /// A store in another place, if a folder has none.
+  static func otherStore(
+    than folder: String, _ places: [String], _ hasStore: (String) -> Bool
+  ) -> String? {
+    var status = stat()
+    // The argument may also be the file of a backup.
+    let isFile = stat(folder, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    return isFile || hasStore(folder) ? nil : places.first(where: hasStore)
+  }
+
+  private static func finding(
+    _ finding: StoreInspection.Finding, otherStore: String?
+  ) -> Finding {
     let grade: Finding.Grade =
       switch finding.grade {
       case .ok: .ok
       case .warning: .warn
       case .failure: .fail
       }
-    return Finding(check: finding.check, grade: grade, found: finding.found)
+    return Finding(
+      check: finding.check, grade: grade, found: finding.found,
+      mend: grade == .fail ? otherStore.map { "widgetctl doctor --store \($0.asArgument)" } : nil)
   }
 
   private func report(_ findings: [Finding]) throws {
