@@ -6,7 +6,7 @@ import WidgetProto
 ///
 /// The command first makes one request, so that all widgets change, or none. If the daemon refuses
 /// it because of the number of widgets, the command names the widgets in several requests.
-struct TargetParts<Answer> {
+struct TargetParts<Answer: Sendable>: Sendable {
   /// The answers of the parts that the daemon has carried out, in order.
   private(set) var answers: [Answer] = []
   /// The number of widgets in these parts.
