@@ -157,7 +157,9 @@ enum BundleRemote {
 
   static func list(_ global: GlobalOptions) async throws {
     let session = try global.session()
-    let answer = try await session.client.listBundles(options: session.options)
+    let answer = try await advising(global) { () async throws(ClientError) in
+      try await session.client.listBundles(options: session.options)
+    }
     let bundles = answer.bundles
     var standings = await BundleStanding.all(global)
     // The host loads a new bundle a moment after its installation.
