@@ -378,3 +378,8 @@ def refresh_all(path, count):
     """Asks a provider to refresh all widgets. The provider has a session, and no widgets."""
     with provide(path, [{"name": "k", "open": True}]):
         flood(path, 1, frames("RefreshWidgets", count, all=True), count)
+
+
+def keys(count):
+    """So many fields. Their keys are in no order, and take long to compare."""
+    return {f"a-key-of-a-map-{number * 2_654_435_761 % (1 << 24):06x}": {} for number in range(count)}

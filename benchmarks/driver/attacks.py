@@ -6,9 +6,11 @@ from typing import Callable
 
 from driver.attackers import (
     LONG, LOOK, as_strangers, ask_reflection, ask_the_hung, begin_heads, begin_over_grpc,
-    break_over_grpc, check_health, churn, flood, flood_over_grpc, frames, hold, leave_unread, lock_out,
-    open_without_body, refresh_all, repeat_over_grpc, watch_health, watch_over_grpc,
+    break_over_grpc, check_health, churn, flood, flood_over_grpc, frames, hold, keys, leave_unread,
+    lock_out, open_without_body, refresh_all, repeat_over_grpc, watch_health, watch_over_grpc,
     watch_the_watched)
+from driver.watches import (
+    ask_progress, change_all, end_watches, open_watches, open_watches_over_grpc)
 from lib import http2
 from lib.protobuf import values
 from lib.ttrpc import REQUEST
@@ -67,6 +69,15 @@ def prepare_widgets(connection, count):
             for number in range(start, min(start + 5_000, count))])
 
 
+def prepare_set(connection, count):
+    """One set of widgets of a registered kind."""
+    connection.call("ApplyKinds", kinds=[{"name": "k", "open": True}])
+    for start in range(0, count, 5_000):
+        connection.call("ApplyWidgets", apply_set="s", widgets=[
+            {"id": f"w{number}", "kind": "k", "data": values({"n": number, "text": "y" * 100})}
+            for number in range(start, min(start + 5_000, count))])
+
+
 def prepare_times(connection, _):
     connection.call("ApplyKinds", kinds=[{
         "name": "rare", "schedule": {"cron": "0 0 29 2 *", "zone": '"Europe/Berlin"'}}])
@@ -78,6 +89,15 @@ def prepare_large(connection, count):
     for number in range(64):
         connection.call("CreateWidget", widget={
             "id": f"large{number}", "kind": "plain", "data": values({"text": "y" * (256 << 10)})})
+
+
+# --- Calls that change all widgets -----------------------------------------------------------------
+
+def kind_changes():
+    """A field with a default value comes and goes."""
+    field = {"name": "extra", "type": "int", "default_value": {"int_value": 1}}
+    return [frames("ApplyKinds", 1, kinds=[{"name": "k", "open": True, "data": data}])
+            for data in ([field], []) * 3]
 
 
 # --- All of them ----------------------------------------------------------------------------------
@@ -139,6 +159,31 @@ ATTACKS = {
     "refreshes": Attack(
         "500 refreshes of all widgets",
         lambda path: refresh_all(path, 500), prepare_widgets),
+    "keys": Attack(
+        "20 events with 110,000 keys",
+        lambda path: flood(path, 1, frames(
+            "SendEvent", 20, widget_id="own", name="go", payload=keys(110_000)), 20)),
+    "lists": Attack(
+        "200 events with a list of 260,000 values",
+        lambda path: flood(path, 1, frames(
+            "SendEvent", 200, widget_id="own", name="go",
+            payload={"a": {"list_value": {"values": [{}] * 260_000}}}), 200)),
+    "ends": Attack(
+        "8 times the end of 16 x 1,000 watches",
+        lambda path: end_watches(open_watches, path, 16, 1_000, 8)),
+    "progress": Attack(
+        "16 x 1,000 watches, progress every 100 ms",
+        lambda path: ask_progress(path, 16, 1_000, 20)),
+    "kind-changes": Attack(
+        "6 changes of the kind of all widgets",
+        lambda path: change_all(path, 0, kind_changes(), 1), prepare_set),
+    "kind-changes-watched": Attack(
+        "6 changes of the kind of all widgets, 50 watches",
+        lambda path: change_all(path, 50, kind_changes(), 1), prepare_set),
+    "removals": Attack(
+        "one removal of all widgets, 50 watches",
+        lambda path: change_all(path, 50, [frames(
+            "ApplyWidgets", 1, apply_set="s", prune=True)], 1), prepare_set),
     "times": Attack(
         "500 timelines of 1,000 rare times",
         lambda path: flood(path, 1, frames("GetTimeline", 500, id="rare", limit=1_000), 500),
@@ -175,6 +220,14 @@ ATTACKS = {
         "gRPC: 16 x 1,000 watches, windows of 0",
         lambda path: watch_over_grpc(path, 16, 1_000, 10), prepare_large,
         quota=streams_over_grpc(16, 1_000), over_grpc=True),
+    "grpc-ends": Attack(
+        "gRPC: 3 times the end of 16 x 1,000 watches",
+        lambda path: end_watches(open_watches_over_grpc, path, 16, 1_000, 3),
+        quota=streams_over_grpc(16, 1_000), over_grpc=True),
+    "grpc-filters": Attack(
+        "gRPC: 8 x 1,000 watches with different filters",
+        lambda path: open_watches_over_grpc(path, 8, 1_000, are_different=True),
+        quota=streams_over_grpc(8, 1_000), over_grpc=True),
     "grpc-halves": Attack(
         "gRPC: 40 x 500 calls of 64 KiB, a byte short",
         lambda path: begin_over_grpc(path, 40, 500, 10), quota=MESSAGES, over_grpc=True),

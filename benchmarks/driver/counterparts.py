@@ -8,6 +8,7 @@ import time
 from driver.attackers import (
     PATIENCE, begin_heads, begin_over_grpc, break_over_grpc, connected, flood_over_grpc, hold,
     leave_unread, lock_out, open_without_body, repeat_over_grpc, watch_over_grpc)
+from driver.watches import end_watches, open_watches_over_grpc
 from lib import http2
 from lib.protobuf import values
 
@@ -124,6 +125,8 @@ class Redis:
 GRPC_ATTACKS = {
     "grpc-watches": lambda path: watch_over_grpc(path, 4, 1_000, 10),
     "grpc-watches-16": lambda path: watch_over_grpc(path, 16, 1_000, 10),
+    "grpc-ends": lambda path: end_watches(open_watches_over_grpc, path, 16, 1_000, 3),
+    "grpc-filters": lambda path: open_watches_over_grpc(path, 8, 1_000, are_different=True),
     "grpc-halves": lambda path: begin_over_grpc(path, 40, 500, 10),
     "grpc-heads": lambda path: open_without_body(path, 16, 1_000, 10),
     "grpc-blocks": lambda path: begin_heads(path, 900, 10),

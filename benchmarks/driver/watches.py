@@ -1,0 +1,111 @@
+"""The peers that attack with watches. See benchmarks/hostile and attackers.py."""
+
+import select
+import struct
+import time
+
+from driver.attackers import PATIENCE, connected, exchange, frames, open_over_grpc
+from lib import http2
+from lib.ttrpc import REMOTE_CLOSED
+
+
+def selectors(connection, count, are_different):
+    """Selectors that find nothing."""
+    return [{"kinds": [f"none-{connection}-{number}" if are_different else "none"]}
+            for number in range(count)]
+
+
+def read_until(peers, count, head, measure):
+    """Reads until each peer has sent so many frames.
+
+    `measure` returns the length of a frame, and whether it counts, from the first `head` bytes."""
+    pending = {peer: [b"", count] for peer in peers}
+    end = time.monotonic() + PATIENCE
+    while pending:
+        if time.monotonic() > end:
+            raise SystemExit("the server does not open all watches")
+        for peer, state in list(pending.items()):
+            unread, answers = exchange(peer, peers[peer])
+            peers[peer] = unread
+            if answers is None:
+                raise SystemExit("the server closed a connection")
+            state[0] += answers
+            while len(state[0]) >= head:
+                length, counts = measure(state[0])
+                if len(state[0]) < length:
+                    break
+                state[0] = state[0][length:]
+                state[1] -= counts
+            if state[1] <= 0:
+                del pending[peer]
+        time.sleep(0.001)
+
+
+def open_watches(path, connections, streams, are_different=False, **fields):
+    """Opens watches without widgets on each connection, and waits until all are open."""
+    peers = {}
+    for connection in range(connections):
+        peer = connected(path)
+        peer.setblocking(False)
+        peers[peer] = memoryview(b"".join(
+            frames("WatchWidgets", 1, 1 + 2 * number, flags=REMOTE_CLOSED, selector=selector, **fields)
+            for number, selector in enumerate(selectors(connection, streams, are_different))))
+    # Each stream begins with the frames `opened` and `synced`.
+    read_until(peers, 2 * streams, 10, lambda data: (10 + struct.unpack(">I", data[:4])[0], 1))
+    return list(peers)
+
+
+def open_watches_over_grpc(path, connections, streams, are_different=False):
+    """The same over gRPC. A watch is open when its headers have arrived."""
+    headers = http2.request_headers(http2.path_of("WatchWidgets"))
+    peers = {}
+    for connection, peer in enumerate(open_over_grpc(path, connections)):
+        peers[peer] = memoryview(b"".join(
+            http2.frame(http2.HEADERS, http2.END_HEADERS, 1 + 2 * number, headers)
+            + http2.frame(http2.DATA, http2.END_STREAM, 1 + 2 * number,
+                          http2.request("WatchWidgets", selector=selector))
+            for number, selector in enumerate(selectors(connection, streams, are_different))))
+    read_until(peers, streams, 9, lambda data: (
+        9 + int.from_bytes(data[:3], "big"), data[3] == http2.HEADERS))
+    return list(peers)
+
+
+def end_watches(begin, path, connections, streams, count):
+    """Opens watches, and closes all connections at once, again and again."""
+    for _ in range(count):
+        for peer in begin(path, connections, streams):
+            peer.close()
+
+
+def ask_progress(path, connections, streams, seconds):
+    """Opens watches that tell their progress every 100 ms, and reads them."""
+    peers = open_watches(path, connections, streams, progress_interval={"nanos": 100_000_000})
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for peer in peers:
+            exchange(peer, b"")
+        time.sleep(0.005)
+
+
+def change_all(path, watches, changes, seconds):
+    """Opens watches of all widgets, and reads them. Each change is one call."""
+    peers = [connected(path) for _ in range(watches)]
+    for peer in peers:
+        peer.sendall(frames("WatchWidgets", 1, flags=REMOTE_CLOSED))
+    read_rest(peers, seconds)
+    for change in changes:
+        with connected(path) as peer:
+            peer.sendall(change)
+            read_rest([*peers, peer], seconds)
+
+
+def read_rest(peers, seconds):
+    """Reads until nothing has come for so long."""
+    poll = select.poll()
+    sockets = {peer.fileno(): peer for peer in peers}
+    for number in sockets:
+        poll.register(number, select.POLLIN)
+    while ready := poll.poll(seconds * 1_000):
+        for number, _ in ready:
+            if not sockets[number].recv(1 << 20):
+                raise SystemExit("the server closed a connection")
