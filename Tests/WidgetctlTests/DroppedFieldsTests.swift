@@ -19,7 +19,7 @@ struct DroppedFieldsTests {
       text(bare) == """
           clock: labels.panel is removed, because the file does not declare it: it was "top"
           clock: parameters.zone is removed, because the file does not declare it: it was "UTC"
-          with --own, labels and parameters that users have set stay
+          `apply --own` keeps labels and parameters that users have set
 
         """)
     #expect(text(bare, .unchanged) == "")

@@ -357,7 +357,7 @@ struct WidgetFileTests {
     let failure = #expect(throws: CommandFailure.self) { try Self.read(text, name: "f.jsonl") }
     #expect(
       failure?.message.hasSuffix(
-        "documents from number \(WidgetFile.failuresMax + 1) on were not read; correct these first"
+        "documents from number \(WidgetFile.failuresMax + 1) on were not checked; correct the other mistakes first"
       ) == true)
   }
 

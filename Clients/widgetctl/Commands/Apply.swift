@@ -16,8 +16,8 @@ struct ApplyCommand: AsyncParsableCommand {
       widgets change, or none.
 
       The command creates missing widgets and updates widgets that differ. A widget gets exactly \
-      the declared labels and parameters. The output names the labels and parameters that it loses, \
-      also those of users. Data keys that are not declared stay, because other programs may set \
+      the declared labels and parameters. The output names the labels and parameters that a \
+      widget loses, also those of users. Data keys that are not declared stay, because other programs may set \
       them. With --prune, the command removes widgets and kinds that the set \
       declared at an earlier apply, and no longer declares.
 

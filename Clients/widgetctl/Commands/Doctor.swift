@@ -12,7 +12,7 @@ struct DoctorCommand: AsyncParsableCommand {
     discussion: """
       The command checks the choice of the socket, the socket's file and permissions, and the \
       systemd units. Then it asks the daemon for its health, your permissions, its version and its \
-      last errors. Below a problem, it prints the command that fixes the problem, if there is one. The doctor \
+      last errors. If a command fixes a problem, the doctor prints the command below it. The doctor \
       changes nothing, but its connection starts a socket-activated service. The doctor waits for \
       each answer of the daemon for at most 3s, or for the time of --timeout.
 

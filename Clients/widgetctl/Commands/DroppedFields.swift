@@ -71,7 +71,7 @@ struct DroppedFields {
       lines.count > Self.most ? ["  and \(lines.count - Self.most) more labels and parameters"] : []
     return
       (lines.prefix(Self.most) + more + [
-        "  with --own, labels and parameters that users have set stay"
+        "  `apply --own` keeps labels and parameters that users have set"
       ]).map { $0.safeForTerminal + "\n" }.joined()
   }
 }

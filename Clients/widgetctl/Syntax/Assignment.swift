@@ -161,15 +161,14 @@ struct LabelAssignment: Hashable {
 
   /// Throws if `-l` of other commands cannot select the label. Programs may set such labels.
   private func check() throws(SyntaxFailure) {
-    if let sign = key.first(where: { " !=()<>,".contains($0) }) {
+    for (part, text, signs) in [("key", key, " !=()<>,"), ("value", value, "(),")] {
+      guard let sign = text.first(where: { signs.contains($0) }) else { continue }
       throw SyntaxFailure(
-        "the key \"\(key)\" contains \(LabelAssignment.word(sign)), so -l cannot select the label; "
-          + "use another key, such as panel or my-panel")
-    }
-    if let sign = value.first(where: { "(),".contains($0) }) {
-      throw SyntaxFailure(
-        "the value \"\(value)\" contains \(LabelAssignment.word(sign)), so -l cannot select the "
-          + "label; set each label with its own option, as in -l panel=top -l room=kitchen")
+        "the \(part) \"\(text)\" contains \(LabelAssignment.word(sign)), so -l cannot select the "
+          + "label; "
+          + (sign == ","
+            ? "set each label with its own option, as in -l panel=top -l room=kitchen"
+            : "use letters, digits and hyphens, such as my-panel"))
     }
     guard value.first != " ", value.last != " " else {
       throw SyntaxFailure(
@@ -178,7 +177,13 @@ struct LabelAssignment: Hashable {
     }
   }
 
-  private static func word(_ sign: Character) -> String { sign == " " ? "a space" : "\(sign)" }
+  private static func word(_ sign: Character) -> String {
+    switch sign {
+    case " ": "a space"
+    case ",": "a comma"
+    default: "\"\(sign)\""
+    }
+  }
 }
 
 extension Substring {

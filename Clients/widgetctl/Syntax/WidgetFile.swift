@@ -86,8 +86,8 @@ struct WidgetFile: Hashable {
         failures.append(
           CommandFailure(
             .invalidArgument,
-            "\(name): the documents from number \(index + 1) on were not read; "
-              + "correct these first"))
+            "\(name): the documents from number \(index + 1) on were not checked; correct the other "
+              + "mistakes first"))
         break
       }
       let part = documents.count == 1 ? "" : ": document \(index + 1)"
