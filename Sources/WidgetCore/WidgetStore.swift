@@ -55,6 +55,8 @@ public struct WidgetStore: ~Copyable {
   /// The rules of time zones, for expressions.
   let timeZones: TimeZones?
   let predicates = PredicateCache()
+  /// Kinds that were compiled for the next command.
+  var compiledKinds: CompiledKinds?
 
   /// Finds the rules of a time zone by its name, such as "Europe/Berlin".
   public typealias TimeZones = @Sendable (String) -> TimeZoneRules?
@@ -154,6 +156,7 @@ public struct WidgetStore: ~Copyable {
     timeZones = other.timeZones
     registeredKinds = other.registeredKinds
     theme = other.theme
+    compiledKinds = other.compiledKinds
   }
 
   /// Gives a new revision to widgets that may differ from the readers' copies, so that readers that

@@ -58,7 +58,7 @@
     /// Bytes of a stream's messages that were made and not written to the connection.
     private var streamBytes = 0
     var onRoom: (() -> Void)?
-    private var isOver = false
+    private(set) var isOver = false
     private var isRefused = false
     /// Whether the call is one of the bounded calls of a user who may only ask for health.
     private var isBounded = false

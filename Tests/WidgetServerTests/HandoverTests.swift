@@ -447,14 +447,14 @@ extension `A description of handed connections` {
 }
 
 /// Passes a value from one thread to another, one after the other.
-private struct SendableBox<Value>: @unchecked Sendable {
+struct SendableBox<Value>: @unchecked Sendable {
   let value: Value
   init(_ value: Value) { self.value = value }
 }
 
 /// Runs a test's first half against one server and its second half against the one that follows it,
 /// on the same store and the same connections.
-private func withRestart(
+func withRestart(
   limits: ServerLimits = ServerLimits(),
   _ body: @escaping @Sendable (TestServer) throws -> ((TestServer) throws -> Void)
 ) async throws {

@@ -27,13 +27,14 @@ TYPICAL = "data.n + 1 > 2 ? 'a' : string(data.n)"
 PATTERNS = " || ".join(["''.matches('(?:[^a]{999}){5}')"] * 27)
 
 
-def register(path, count, expressions):
-    """Registers kinds with many expressions. Above the quota, the daemon refuses them."""
+def register(path, count, expressions, at_once=1):
+    """Registers kinds with many expressions, some in each call. Above the quota, the daemon refuses
+    them."""
     calls = b"".join(
         frames("ApplyKinds", 1, 1 + 2 * number, provider=f"p{number}", kinds=[{
-            "name": f"k{number}", "open": True,
+            "name": f"k{number}.{kind}", "open": True,
             "reducers": [{"event": f"e{index}", "set": {f"f{index}": TYPICAL}}
-                         for index in range(expressions)]}])
+                         for index in range(expressions)]} for kind in range(at_once)])
         for number in range(count))
     flood(path, 1, calls, count)
 
@@ -198,6 +199,9 @@ ATTACKS = {
         quota=MESSAGES),
     "kinds": Attack(
         "900 kinds of 250 expressions", lambda path: register(path, 900, 250), quota=KINDS),
+    "kinds-at-once": Attack(
+        "40 calls of 20 kinds x 250 expressions", lambda path: register(path, 40, 250, 20),
+        quota=KINDS),
     "strangers": Attack(
         "2 x 4,096 connections of users without rights",
         lambda path: lock_out(path, 4_096, 15), by_strangers=True),

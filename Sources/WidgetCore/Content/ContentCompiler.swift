@@ -1,7 +1,9 @@
 import WidgetExpression
 import WidgetModel
 
-/// Compiles a template to a program, or returns the problem and its place.
+/// Compiles a template to a program in steps, or returns the problem and its place.
+///
+/// The compiler has no recursion: `work` has the nodes that follow, so that a step can end anywhere.
 struct ContentCompiler {
   private typealias Problem = KindContent.Problem
 
@@ -14,21 +16,45 @@ struct ContentCompiler {
   /// The first constant that does not fit its property. The program skips the constant, so that a
   /// kind that an earlier version stored still shows the rest.
   private(set) var mismatch: KindContent.Problem?
+  /// The rest of the work; the next is last.
+  private var work: [Work]
+  /// The node whose properties are being compiled.
+  private var node: OpenNode?
+  /// The blocks under construction: the one of the top node, and those of the rows around the next
+  /// node.
+  private var blocks: [Draft]
 
   /// The data key that expressions can also read as a variable.
   static let statusKey = "status"
 
-  init(_ kind: Kind, _ memory: KindMemory, nodesMax: Int, timeZones: WidgetStore.TimeZones?) {
-    self.kind = kind
-    self.memory = memory
-    self.nodesMax = nodesMax
-    self.timeZones = timeZones
-    events = NodeEvents(kind.reducers)
+  private enum Work {
+    case node(Place)
+    /// A node with rows.
+    case rows(Place, RowTemplate)
+    case endOfRows
   }
 
-  mutating func compile(
+  /// A node, and its place in the block under construction.
+  private struct Place {
+    let template: NodeTemplate
+    /// The place of the parent; -1 for the block's top.
+    let parent: Int
+    let path: String
+    let depth: Int
+  }
+
+  private struct OpenNode {
+    let place: Place
+    /// The properties that follow.
+    var rest: ArraySlice<(key: String, value: Binding)>
+    let contradictions: [(property: String, mismatch: PropertyMismatch)]
+    var constants: [ValueMap.Entry] = []
+  }
+
+  init(
+    _ kind: Kind, _ memory: KindMemory, nodesMax: Int, timeZones: WidgetStore.TimeZones?,
     _ root: NodeTemplate, place: String
-  ) throws(KindContent.Problem) -> ContentProgram {
+  ) throws(KindContent.Problem) {
     guard root.rows == nil else {
       throw Problem("\(place).rows", "the top node cannot have rows; put it into a stack or table")
     }
@@ -36,11 +62,36 @@ struct ContentCompiler {
       throw Problem(
         "\(place).condition", "the node at the top cannot have a condition; put it into a stack")
     }
-    let scope = Scope(environment: environment, rows: [])
-    return ContentProgram(
-      root: try block(root, scope, place, depth: 1),
-      hasStatus: kind.data.contains { $0.name == ContentCompiler.statusKey },
-      hasEntries: kind.hasEntries)
+    self.kind = kind
+    self.memory = memory
+    self.nodesMax = nodesMax
+    self.timeZones = timeZones
+    events = NodeEvents(kind.reducers)
+    work = [.node(Place(template: root, parent: -1, path: place, depth: 1))]
+    blocks = [
+      Draft(
+        scope: Scope(
+          environment: ContentCompiler.environment(of: kind, timeZones: timeZones), rows: []))
+    ]
+  }
+
+  /// Compiles one expression, or the list and the key of rows. Returns the program at the end.
+  mutating func step() throws(KindContent.Problem) -> ContentProgram? {
+    if node != nil {
+      try addProperty()
+      return nil
+    }
+    switch work.popLast() {
+    case .node(let place): try begin(place)
+    case .rows(let place, let template): try beginRows(place, template)
+    case .endOfRows: endRows()
+    case nil:
+      return ContentProgram(
+        root: blocks[0].block,
+        hasStatus: kind.data.contains { $0.name == ContentCompiler.statusKey },
+        hasEntries: kind.hasEntries)
+    }
+    return nil
   }
 
   /// The variables that expressions at one place can read.
@@ -61,7 +112,9 @@ struct ContentCompiler {
   }
 
   /// The variables outside of rows; `ContentEvaluation` binds them in this order, then the rows'.
-  private var environment: ExpressionEnvironment {
+  private static func environment(
+    of kind: Kind, timeZones: WidgetStore.TimeZones?
+  ) -> ExpressionEnvironment {
     let status = kind.data.first { $0.name == ContentCompiler.statusKey }
       .map { ExpressionType($0.type) }
     return ExpressionEnvironment(
@@ -77,76 +130,96 @@ struct ContentCompiler {
 
   /// A block under construction.
   private struct Draft {
+    let scope: Scope
+    /// The rows of the block; nil for the template's own block.
+    var row: Row?
     var nodes: [ContentProgram.NodePlan] = []
     var bindings: [ContentProgram.BindingPlan] = []
     var rows: [ContentProgram.RowPlan] = []
+
+    struct Row {
+      let place: Place
+      let template: RowTemplate
+      let list: CompiledExpression
+      let key: CompiledExpression?
+    }
+
+    var block: ContentProgram.Block {
+      ContentProgram.Block(nodes: nodes, bindings: bindings, rows: rows)
+    }
   }
 
-  private mutating func block(
-    _ top: NodeTemplate, _ scope: Scope, _ place: String, depth: Int
-  ) throws(Problem) -> ContentProgram.Block {
-    var draft = Draft()
-    try add(top, parent: -1, to: &draft, scope, place, depth: depth)
-    return ContentProgram.Block(nodes: draft.nodes, bindings: draft.bindings, rows: draft.rows)
+  /// The block that gets the next node.
+  private var draft: Draft {
+    _read { yield blocks[blocks.count - 1] }
+    _modify { yield &blocks[blocks.count - 1] }
   }
 
-  /// Adds a node and all nodes below it.
-  private mutating func add(
-    _ node: NodeTemplate, parent: Int, to draft: inout Draft, _ scope: Scope, _ place: String,
-    depth: Int
-  ) throws(Problem) {
-    try check(node, place, depth: depth)
-    let own = draft.nodes.count
-    var constants: [ValueMap.Entry] = []
-    let contradictions = node.contradictions { TimeZoneRules.mayBeName($0, in: timeZones) }
-    if !node.condition.isEmpty {
-      draft.bindings.append(
-        try binding(
-          node.condition, .condition, of: own, scope, "\(place).condition", placeholder: nil))
+  // MARK: - Nodes
+
+  private mutating func begin(_ place: Place) throws(Problem) {
+    let template = place.template
+    try check(template, place.path, depth: place.depth)
+    if place.parent >= 0 {
+      draft.nodes[place.parent].children.append(.node(draft.nodes.count))
     }
-    for (name, binding) in node.properties.sorted(by: { $0.key.precedesByBytes($1.key) }) {
-      let place = "\(place).properties[\(name.prefix(64))]"
-      guard let property = node.type.property(name) else {
-        let names = node.type.allProperties.map(\.name)
-        throw Problem(
-          place,
-          hint("\(node.type.name.withArticle) has no property \"\(name)\"", name, among: names))
+    if !template.condition.isEmpty {
+      let plan = try binding(
+        template.condition, .condition, "\(place.path).condition", placeholder: nil)
+      draft.bindings.append(plan)
+    }
+    node = OpenNode(
+      place: place,
+      rest: template.properties.sorted { $0.key.precedesByBytes($1.key) }[...],
+      contradictions: template.contradictions { TimeZoneRules.mayBeName($0, in: timeZones) })
+  }
+
+  /// Compiles the next property of the open node, or ends the node.
+  private mutating func addProperty() throws(Problem) {
+    guard let (name, binding) = node?.rest.popFirst() else { return endNode() }
+    guard let node else { return }
+    let type = node.place.template.type
+    let place = "\(node.place.path).properties[\(name.prefix(64))]"
+    guard let property = type.property(name) else {
+      let names = type.allProperties.map(\.name)
+      throw Problem(
+        place, hint("\(type.name.withArticle) has no property \"\(name)\"", name, among: names))
+    }
+    let value = binding.value.flatMap { value in
+      if let (_, contradiction) = node.contradictions.first(where: { $0.property == name }) {
+        if mismatch == nil { mismatch = Problem(place, contradiction.description) }
+        return Value?.none
       }
-      let value = binding.value.flatMap { value in
-        if let (_, contradiction) = contradictions.first(where: { $0.property == name }) {
-          if mismatch == nil { mismatch = Problem(place, contradiction.description) }
-          return Value?.none
-        }
-        do throws(PropertyMismatch) {
-          return try property.fitted(value)
-        } catch {
-          if mismatch == nil { mismatch = Problem(place, error.description) }
-          return nil
-        }
-      }
-      if binding.expression.isEmpty {
-        if let value, value != .null { constants.append(.init(key: name, value: value)) }
-      } else {
-        draft.bindings.append(
-          try self.binding(
-            binding.expression, .property(property), of: own, scope, place,
-            placeholder: value == .null ? nil : value, isRangeEnd: node.type.isRangeEnd(name)))
+      do throws(PropertyMismatch) {
+        return try property.fitted(value)
+      } catch {
+        if mismatch == nil { mismatch = Problem(place, error.description) }
+        return nil
       }
     }
+    if binding.expression.isEmpty {
+      if let value, value != .null { self.node?.constants.append(.init(key: name, value: value)) }
+    } else {
+      let plan = try self.binding(
+        binding.expression, .property(property), place,
+        placeholder: value == .null ? nil : value, isRangeEnd: type.isRangeEnd(name))
+      draft.bindings.append(plan)
+    }
+  }
+
+  private mutating func endNode() {
+    guard let node else { return }
+    self.node = nil
+    let (template, own) = (node.place.template, draft.nodes.count)
     draft.nodes.append(
       .init(
-        id: node.id, type: node.type, constants: ValueMap(constants),
-        events: events.events(of: node), parent: parent))
-    for (index, child) in node.children.enumerated() {
-      let place = "\(place).children[\(index)]"
-      if let template = child.rows {
-        draft.nodes[own].children.append(.rows(draft.rows.count))
-        draft.rows.append(
-          try rows(child, template, parent: own, scope, place, depth: depth + 1))
-      } else {
-        draft.nodes[own].children.append(.node(draft.nodes.count))
-        try add(child, parent: own, to: &draft, scope, place, depth: depth + 1)
-      }
+        id: template.id, type: template.type, constants: ValueMap(node.constants),
+        events: events.events(of: template), parent: node.place.parent))
+    for (index, child) in template.children.enumerated().reversed() {
+      let place = Place(
+        template: child, parent: own, path: "\(node.place.path).children[\(index)]",
+        depth: node.place.depth + 1)
+      work.append(child.rows.map { Work.rows(place, $0) } ?? .node(place))
     }
   }
 
@@ -196,44 +269,56 @@ struct ContentCompiler {
     }
   }
 
-  private mutating func rows(
-    _ node: NodeTemplate, _ template: RowTemplate, parent: Int, _ scope: Scope, _ place: String,
-    depth: Int
-  ) throws(Problem) -> ContentProgram.RowPlan {
+  // MARK: - Rows
+
+  private mutating func beginRows(_ place: Place, _ template: RowTemplate) throws(Problem) {
+    let (scope, path) = (draft.scope, place.path)
+    draft.nodes[place.parent].children.append(.rows(draft.rows.count))
     guard scope.rows.count < NodeTemplate.rowDepthMax else {
       throw Problem(
-        "\(place).rows", "rows may be nested \(NodeTemplate.rowDepthMax) deep at most")
+        "\(path).rows", "rows may be nested \(NodeTemplate.rowDepthMax) deep at most")
     }
     let name = template.name
     guard name.isFieldName else {
       throw Problem(
-        "\(place).rows.name", "use 1 to 64 letters, digits and _, not beginning with a digit")
+        "\(path).rows.name", "use 1 to 64 letters, digits and _, not beginning with a digit")
     }
     let taken = scope.environment.variables.map(\.name)
     guard !taken.contains(name), !taken.contains("\(name)Index"), name != ContentCompiler.statusKey
     else {
-      throw Problem("\(place).rows.name", "\"\(name)\" is a variable already; choose another name")
+      throw Problem("\(path).rows.name", "\"\(name)\" is a variable already; choose another name")
     }
-    let list = try compile(template.list, scope, "\(place).rows.list")
+    let list = try compile(template.list, scope, "\(path).rows.list")
     let element: ExpressionType
     switch list.resultType {
     case .list(let type): element = type
     case .dyn, .null, .parameter: element = .dyn
     default:
-      throw Problem("\(place).rows.list", "expected a list, not a value of type \(list.resultType)")
+      throw Problem("\(path).rows.list", "expected a list, not a value of type \(list.resultType)")
     }
     let inner = scope.entering(name, element)
     var key: CompiledExpression?
-    if !template.key.isEmpty { key = try compile(template.key, inner, "\(place).rows.key") }
-    let block = try block(node, inner, place, depth: depth)
+    if !template.key.isEmpty { key = try compile(template.key, inner, "\(path).rows.key") }
+    blocks.append(
+      Draft(scope: inner, row: .init(place: place, template: template, list: list, key: key)))
+    work.append(.endOfRows)
+    work.append(
+      .node(Place(template: place.template, parent: -1, path: path, depth: place.depth)))
+  }
+
+  private mutating func endRows() {
+    guard let ended = blocks.popLast(), let row = ended.row else { return }
+    let (scope, block) = (draft.scope, ended.block)
     // A key can read inputs from outside the row. Like the list, these inputs decide which rows
     // exist.
-    let keyInputs = key.map { inputs(of: $0, inner) } ?? []
+    let keyInputs = row.key.map { inputs(of: $0, ended.scope) } ?? []
     let own = ContentProgram.Input.row(scope.rows.count)
-    return ContentProgram.RowPlan(
-      parent: parent, id: node.id, list: list, key: key,
-      listInputs: inputs(of: list, scope).union(keyInputs.subtracting([own])),
-      innerInputs: block.inputs, readsPlace: readsPlace("\(name)Index", block, key), block: block)
+    draft.rows.append(
+      ContentProgram.RowPlan(
+        parent: row.place.parent, id: row.place.template.id, list: row.list, key: row.key,
+        listInputs: inputs(of: row.list, scope).union(keyInputs.subtracting([own])),
+        innerInputs: block.inputs,
+        readsPlace: readsPlace("\(row.template.name)Index", block, row.key), block: block))
   }
 
   /// Whether an expression in a block or a key reads a variable.
@@ -247,11 +332,14 @@ struct ContentCompiler {
       || block.rows.contains { reads($0.list) || readsPlace(name, $0.block, $0.key) }
   }
 
+  // MARK: - Expressions
+
+  /// The plan of an expression of the next node.
   private func binding(
-    _ source: String, _ target: ContentProgram.BindingPlan.Target, of node: Int, _ scope: Scope,
-    _ place: String, placeholder: Value?, isRangeEnd: Bool = false
+    _ source: String, _ target: ContentProgram.BindingPlan.Target, _ place: String,
+    placeholder: Value?, isRangeEnd: Bool = false
   ) throws(Problem) -> ContentProgram.BindingPlan {
-    var scope = scope
+    var scope = draft.scope
     if case .condition = target { scope.environment.resultType = .bool }
     let expression = try compile(source, scope, place)
     if case .property(let property) = target {
@@ -264,7 +352,7 @@ struct ContentCompiler {
       }
     }
     return ContentProgram.BindingPlan(
-      node: node, target: target, expression: expression, placeholder: placeholder,
+      node: draft.nodes.count, target: target, expression: expression, placeholder: placeholder,
       inputs: inputs(of: expression, scope), isRangeEnd: isRangeEnd)
   }
 

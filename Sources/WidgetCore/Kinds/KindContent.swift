@@ -16,48 +16,93 @@ struct KindContent {
   }
 
   /// The first problem. `applyKinds` refuses a kind that has one.
-  let problem: Problem?
+  private(set) var problem: Problem?
   private var programs: [Family: ContentProgram] = [:]
   private var fallback: ContentProgram?
 
-  init(
-    _ kind: Kind, _ memory: KindMemory, limits: StoreLimits, timeZones: WidgetStore.TimeZones?
-  ) {
-    var (problem, mismatch) = (Problem?.none, Problem?.none)
-    do throws(Problem) {
-      for (index, template) in kind.content.enumerated() {
-        let place = "content[\(index)]"
-        var compiler = ContentCompiler(
-          kind, memory, nodesMax: limits.contentNodesMax, timeZones: timeZones)
-        let program = try compiler.compile(template.root, place: "\(place).root")
-        mismatch = mismatch ?? compiler.mismatch
-        guard program.root.constantBytes <= limits.contentBytesMax else {
-          throw Problem(
-            place,
-            "its constants alone have more than \(limits.contentBytesMax) bytes "
-              + "(content_bytes_max)")
+  private init() {}
+
+  /// The compilation of a kind's templates, in steps.
+  struct Compilation {
+    /// The content so far.
+    private(set) var content = KindContent()
+    private let kind: Kind
+    private let memory: KindMemory
+    private let limits: StoreLimits
+    private let timeZones: WidgetStore.TimeZones?
+    /// The first constant that does not fit its property.
+    private var mismatch: Problem?
+    private var index = 0
+    /// The compiler of the template at `index`.
+    private var compiler: ContentCompiler?
+    private var isDone = false
+
+    init(
+      _ kind: Kind, _ memory: KindMemory, limits: StoreLimits, timeZones: WidgetStore.TimeZones?
+    ) {
+      self.kind = kind
+      self.memory = memory
+      self.limits = limits
+      self.timeZones = timeZones
+    }
+
+    /// Compiles about one expression. Returns false at the end.
+    mutating func step() -> Bool {
+      guard !isDone else { return false }
+      guard index < kind.content.count else {
+        end(with: nil)
+        return false
+      }
+      do throws(Problem) { try advance() } catch { end(with: error) }
+      return true
+    }
+
+    private mutating func advance() throws(Problem) {
+      let (template, place) = (kind.content[index], "content[\(index)]")
+      guard compiler != nil else {
+        compiler = try ContentCompiler(
+          kind, memory, nodesMax: limits.contentNodesMax, timeZones: timeZones, template.root,
+          place: "\(place).root")
+        return
+      }
+      guard let program = try compiler?.step() else { return }
+      mismatch = mismatch ?? compiler?.mismatch
+      try add(program, for: template.families, place)
+      compiler = nil
+      index += 1
+    }
+
+    private mutating func add(
+      _ program: ContentProgram, for families: [Family], _ place: String
+    ) throws(Problem) {
+      guard program.root.constantBytes <= limits.contentBytesMax else {
+        throw Problem(
+          place,
+          "its constants alone have more than \(limits.contentBytesMax) bytes "
+            + "(content_bytes_max)")
+      }
+      if families.isEmpty {
+        guard content.fallback == nil else {
+          throw Problem("\(place).families", "another template already covers all other families")
         }
-        if template.families.isEmpty {
-          guard fallback == nil else {
-            throw Problem("\(place).families", "another template already covers all other families")
-          }
-          fallback = program
+        content.fallback = program
+      }
+      for family in families {
+        guard content.programs.updateValue(program, forKey: family) == nil else {
+          throw Problem("\(place).families", "another template already covers \(family.name)")
         }
-        for family in template.families {
-          guard programs.updateValue(program, forKey: family) == nil else {
-            throw Problem("\(place).families", "another template already covers \(family.name)")
-          }
-          guard kind.families.isEmpty || kind.families.contains(family) else {
-            throw Problem("\(place).families", "the kind does not support \(family.name)")
-          }
+        guard kind.families.isEmpty || kind.families.contains(family) else {
+          throw Problem("\(place).families", "the kind does not support \(family.name)")
         }
       }
-    } catch {
-      problem = error
-      programs = [:]
-      fallback = nil
     }
-    self.problem = problem ?? mismatch
+
+    private mutating func end(with problem: Problem?) {
+      isDone = true
+      compiler = nil
+      if problem != nil { content = KindContent() }
+      content.problem = problem ?? mismatch
+    }
   }
 
   /// The program for the content of widgets of a family; nil for none.

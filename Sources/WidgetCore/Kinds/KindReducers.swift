@@ -17,7 +17,7 @@ struct KindReducers {
 
   /// The first problem. `applyKinds` refuses a kind that has one. It can only appear later if a
   /// newer version of the daemon reads the kind.
-  let problem: Problem?
+  private(set) var problem: Problem?
   private var byEvent: [String: EventReducers] = [:]
 
   /// The reducers of one event, and the variables that their expressions read. Variables that no
@@ -60,37 +60,7 @@ struct KindReducers {
     var type: FieldType { field?.type ?? .any }
   }
 
-  init(_ kind: Kind, _ memory: KindMemory, timeZones: WidgetStore.TimeZones?) {
-    var problem: Problem?
-    let fields = Dictionary(
-      kind.data.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-    let types = Dictionary(
-      kind.events.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-    let nodes = NodeTypes(kind)
-    // One environment for each event. The types of the fields are shared, because their cost
-    // depends on the size of the kind.
-    var environments: [String: ExpressionEnvironment] = [:]
-    let variables = KindReducers.variables(kind)
-    let keys = ReducerFailure.keys(of: kind.reducers)
-    for (index, reducer) in kind.reducers.enumerated() where problem == nil {
-      let type = types[reducer.event] ?? nodes.event(reducer.event, of: reducer.nodeID)
-      let environment =
-        environments["\(reducer.event) \(reducer.nodeID)"]
-        ?? ExpressionEnvironment(
-          variables: KindReducers.variables(
-            variables, payload: type?.payload, isOpen: kind.isOpen), timeZones: timeZones)
-      environments["\(reducer.event) \(reducer.nodeID)"] = environment
-      do throws(Failure) {
-        let compiled = try KindReducers.compile(
-          reducer, of: kind, fields, type, nodes, in: environment, memory,
-          place: "reducers[\(index)]", key: keys[index])
-        byEvent[reducer.event, default: EventReducers()].append(compiled)
-      } catch {
-        problem = Problem(place: error.place, key: keys[index], message: error.message)
-      }
-    }
-    self.problem = problem
-  }
+  private init() {}
 
   /// Whether a reducer runs for an event on a node.
   func answer(_ event: String, on nodeID: String) -> Bool {
@@ -259,57 +229,134 @@ struct KindReducers {
 
   // MARK: - Compiling
 
-  private static func compile(
-    _ reducer: Reducer, of kind: Kind, _ fields: [String: Field], _ eventType: EventType?,
-    _ nodes: NodeTypes,
-    in environment: ExpressionEnvironment, _ memory: KindMemory, place: String, key: String
-  ) throws(Failure) -> CompiledReducer {
-    if eventType == nil, !kind.events.isEmpty, !kind.isOpen {
-      throw Failure(
-        "\(place).event",
-        hint(
-          "the kind declares no event \"\(reducer.event)\"", reducer.event, kind.events.map(\.name))
-      )
+  /// The compilation of a kind's reducers, in steps.
+  struct Compilation {
+    /// The reducers so far.
+    private(set) var reducers = KindReducers()
+    private let kind: Kind
+    private let memory: KindMemory
+    private let timeZones: WidgetStore.TimeZones?
+    private let fields: [String: Field]
+    private let types: [String: EventType]
+    private let nodes: NodeTypes
+    private let keys: [String]
+    /// The types of the fields are shared, because their cost depends on the size of the kind.
+    private let variables: [ExpressionVariable]
+    /// One environment for each event.
+    private var environments: [String: ExpressionEnvironment] = [:]
+    /// The place of the next reducer, or of the one in `draft`.
+    private var index = 0
+    private var draft: Draft?
+
+    /// A reducer with some of its expressions.
+    private struct Draft {
+      let environment: ExpressionEnvironment
+      let condition: CompiledExpression?
+      var assignments: [Assignment] = []
+      /// The assignments that follow.
+      var rest: ArraySlice<(key: String, value: String)>
     }
-    if !reducer.nodeID.isEmpty, !kind.content.isEmpty, nodes.types[reducer.nodeID] == nil {
-      throw Failure(
-        "\(place).node_id",
-        hint(
-          "the kind's content has no node \"\(reducer.nodeID)\"", reducer.nodeID,
-          nodes.types.keys.sorted()))
+
+    init(_ kind: Kind, _ memory: KindMemory, timeZones: WidgetStore.TimeZones?) {
+      self.kind = kind
+      self.memory = memory
+      self.timeZones = timeZones
+      fields = Dictionary(
+        kind.data.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+      types = Dictionary(
+        kind.events.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+      nodes = NodeTypes(kind)
+      variables = KindReducers.variables(kind)
+      keys = ReducerFailure.keys(of: kind.reducers)
     }
-    var environment = environment
-    var condition: CompiledExpression?
-    if !reducer.condition.isEmpty {
-      environment.resultType = .bool
-      condition = try compile(reducer.condition, environment, memory, "\(place).condition")
-      environment.resultType = nil
+
+    /// Compiles one expression at most. Returns false at the end.
+    mutating func step() -> Bool {
+      guard reducers.problem == nil, index < kind.reducers.count else { return false }
+      do throws(Failure) { try advance() } catch {
+        reducers.problem = Problem(place: error.place, key: keys[index], message: error.message)
+      }
+      return true
     }
-    var assignments: [Assignment] = []
-    for (key, source) in reducer.assignments.sorted(by: { $0.key.precedesByBytes($1.key) }) {
+
+    private mutating func advance() throws(Failure) {
+      let reducer = kind.reducers[index]
+      let place = "reducers[\(index)]"
+      guard draft != nil else {
+        draft = try begin(reducer, place)
+        return
+      }
+      if let next = draft?.rest.popFirst() { try assign(next.key, next.value, place) }
+      if draft?.rest.isEmpty == true { try end(reducer, place) }
+    }
+
+    private mutating func begin(_ reducer: Reducer, _ place: String) throws(Failure) -> Draft {
+      let type = types[reducer.event] ?? nodes.event(reducer.event, of: reducer.nodeID)
+      if type == nil, !kind.events.isEmpty, !kind.isOpen {
+        throw Failure(
+          "\(place).event",
+          KindReducers.hint(
+            "the kind declares no event \"\(reducer.event)\"", reducer.event,
+            kind.events.map(\.name)))
+      }
+      if !reducer.nodeID.isEmpty, !kind.content.isEmpty, nodes.types[reducer.nodeID] == nil {
+        throw Failure(
+          "\(place).node_id",
+          KindReducers.hint(
+            "the kind's content has no node \"\(reducer.nodeID)\"", reducer.nodeID,
+            nodes.types.keys.sorted()))
+      }
+      var environment =
+        environments["\(reducer.event) \(reducer.nodeID)"]
+        ?? ExpressionEnvironment(
+          variables: KindReducers.variables(
+            variables, payload: type?.payload, isOpen: kind.isOpen), timeZones: timeZones)
+      environments["\(reducer.event) \(reducer.nodeID)"] = environment
+      var condition: CompiledExpression?
+      if !reducer.condition.isEmpty {
+        environment.resultType = .bool
+        condition = try KindReducers.compile(
+          reducer.condition, environment, memory, "\(place).condition")
+        environment.resultType = nil
+      }
+      let assignments = reducer.assignments.sorted { $0.key.precedesByBytes($1.key) }
+      return Draft(environment: environment, condition: condition, rest: assignments[...])
+    }
+
+    private mutating func assign(
+      _ key: String, _ source: String, _ place: String
+    ) throws(Failure) {
+      guard let environment = draft?.environment else { return }
       let place = "\(place).set[\(key.prefix(64))]"
-      let field = try field(key, kind, fields, place)
+      let field = try KindReducers.field(key, kind, fields, place)
       let type = field?.type ?? .any
-      let expression = try compile(source, environment, memory, place)
+      let expression = try KindReducers.compile(source, environment, memory, place)
       guard expression.resultType.mayFit(type) else {
         throw Failure(
           place,
-          "the expression gives a value of type \(expression.resultType), but \"\(key)\" is of type "
-            + "\(type)")
+          "the expression gives a value of type \(expression.resultType), but \"\(key)\" is of "
+            + "type \(type)")
       }
-      assignments.append(Assignment(key: key, expression: expression, field: field))
+      draft?.assignments.append(Assignment(key: key, expression: expression, field: field))
     }
-    var unset: [(key: String, defaultValue: Value?)] = []
-    for key in reducer.unset {
-      let place = "\(place).unset"
-      guard reducer.assignments[key] == nil else {
-        throw Failure(place, "\"\(key)\" is also set; remove it from set or from unset")
+
+    private mutating func end(_ reducer: Reducer, _ place: String) throws(Failure) {
+      guard let draft else { return }
+      var unset: [(key: String, defaultValue: Value?)] = []
+      for key in reducer.unset {
+        let place = "\(place).unset"
+        guard reducer.assignments[key] == nil else {
+          throw Failure(place, "\"\(key)\" is also set; remove it from set or from unset")
+        }
+        unset.append((key, try KindReducers.field(key, kind, fields, place)?.defaultValue))
       }
-      unset.append((key, try field(key, kind, fields, place)?.defaultValue))
+      reducers.byEvent[reducer.event, default: EventReducers()].append(
+        CompiledReducer(
+          place: place, key: keys[index], nodeID: reducer.nodeID, condition: draft.condition,
+          assignments: draft.assignments, unset: unset))
+      self.draft = nil
+      index += 1
     }
-    return CompiledReducer(
-      place: place, key: key, nodeID: reducer.nodeID, condition: condition,
-      assignments: assignments, unset: unset)
   }
 
   private static func compile(

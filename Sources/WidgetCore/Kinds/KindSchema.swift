@@ -24,25 +24,25 @@ final class KindSchema: Sendable {
   private let entry: DeclaredFields
   private let events: [String: DeclaredEvent]
 
-  init(
+  /// Compiles a kind at once.
+  convenience init(
     _ kind: Kind, limits: StoreLimits = StoreLimits(), timeZones: WidgetStore.TimeZones? = nil
   ) {
+    var compilation = Compilation(kind, limits: limits, timeZones: timeZones)
+    while compilation.step() {}
+    self.init(compilation)
+  }
+
+  /// The schema of a kind whose compilation has ended.
+  init(_ compilation: Compilation) {
+    let kind = compilation.kind
     self.kind = kind
-    let memory = KindMemory(bytesMax: limits.kindMemoryBytesMax)
-    reducers = KindReducers(kind, memory, timeZones: timeZones)
+    reducers = compilation.reducers.reducers
     forms = FormInputs(kind)
-    content = KindContent(kind, memory, limits: limits, timeZones: timeZones)
-    var (schedule, problem) = (KindSchedule?.none, KindSchedule.Problem?.none)
-    if let declared = kind.schedule {
-      do throws(KindSchedule.Problem) {
-        schedule = try KindSchedule(declared, of: kind, memory, timeZones: timeZones)
-      } catch {
-        problem = error
-      }
-    }
-    (self.schedule, scheduleProblem) = (schedule, problem)
-    memoryBytes = KindSchema.copiesOfText * kind.costBytes + memory.bytes
-    exceedsMemory = memory.isExceeded
+    content = compilation.content.content
+    (schedule, scheduleProblem) = (compilation.schedule, compilation.scheduleProblem)
+    memoryBytes = compilation.memoryBytes
+    exceedsMemory = compilation.memory.isExceeded
     parameters = DeclaredFields(
       kind.parameters, of: .parameters(of: kind.name), isOpen: kind.isOpen)
     data = DeclaredFields(kind.data, of: .data(of: kind.name), isOpen: kind.isOpen)
@@ -50,6 +50,45 @@ final class KindSchema: Sendable {
     events = Dictionary(
       kind.events.map { ($0.name, DeclaredEvent($0, isOpen: kind.isOpen)) },
       uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The compilation of a kind, in steps.
+  struct Compilation {
+    let kind: Kind
+    fileprivate let memory: KindMemory
+    fileprivate var reducers: KindReducers.Compilation
+    fileprivate var content: KindContent.Compilation
+    fileprivate var schedule: KindSchedule?
+    fileprivate var scheduleProblem: KindSchedule.Problem?
+    private let timeZones: WidgetStore.TimeZones?
+    private let textBytes: Int
+    private var isDone = false
+
+    init(_ kind: Kind, limits: StoreLimits, timeZones: WidgetStore.TimeZones?) {
+      self.kind = kind
+      self.timeZones = timeZones
+      textBytes = KindSchema.copiesOfText * kind.costBytes
+      memory = KindMemory(bytesMax: limits.kindMemoryBytesMax)
+      reducers = KindReducers.Compilation(kind, memory, timeZones: timeZones)
+      content = KindContent.Compilation(kind, memory, limits: limits, timeZones: timeZones)
+    }
+
+    /// Compiles one expression, or a few that belong together. Returns false at the end.
+    mutating func step() -> Bool {
+      if reducers.step() || content.step() { return true }
+      if let declared = kind.schedule, !isDone {
+        do throws(KindSchedule.Problem) {
+          schedule = try KindSchedule(declared, of: kind, memory, timeZones: timeZones)
+        } catch {
+          scheduleProblem = error
+        }
+      }
+      isDone = true
+      return false
+    }
+
+    /// The approximate memory of the kind so far, in bytes, as quotas count it.
+    var memoryBytes: Int { textBytes + memory.bytes }
   }
 
   /// The registered copy, the stored copy, and the plans of nodes and fields.

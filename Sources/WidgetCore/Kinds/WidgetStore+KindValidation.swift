@@ -100,7 +100,7 @@ extension WidgetStore {
     }
     try validateReducers(of: kind, path: path)
     // `KindSchema` checks names and types together with the expressions.
-    let schema = KindSchema(kind.fitted, limits: limits, timeZones: timeZones)
+    let schema = try compiled(kind.fitted)
     guard !schema.exceedsMemory else {
       throw .quotaExceeded(limit: "kind_memory_bytes_max", maximum: limits.kindMemoryBytesMax)
     }
@@ -114,6 +114,15 @@ extension WidgetStore {
       throw .invalid(field: "\(path).\(problem.place)", description: problem.message)
     }
     return schema
+  }
+
+  private func compiled(_ kind: Kind) throws(StoreError) -> KindSchema {
+    if let schema = compiledKinds?.schema(of: kind, limits) { return schema }
+    guard compiledKinds?.isRefused != true else {
+      throw .quotaExceeded(
+        limit: "kind_memory_bytes_per_uid_max", maximum: limits.kindMemoryBytesPerUIDMax)
+    }
+    return KindSchema(kind, limits: limits, timeZones: timeZones)
   }
 
   private func validateEntries(of kind: Kind, path: String) throws(StoreError) {
@@ -214,7 +223,7 @@ extension WidgetStore {
 
 extension Kind {
   /// The kind, with default values converted to their types.
-  fileprivate var fitted: Kind {
+  var fitted: Kind {
     var kind = self
     kind.parameters = parameters.map(\.fitted)
     kind.data = data.map(\.fitted)

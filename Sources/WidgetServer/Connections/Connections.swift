@@ -119,6 +119,11 @@ final class Connections {
     if let drain, hasDrained(drain) { finishDraining() }
   }
 
+  /// Carries out the messages whose kinds are being compiled.
+  func endPreparations() {
+    for connection in Array(open.values) { connection.endPreparation() }
+  }
+
   // MARK: - Draining
 
   /// Succeeds when only connections are left that can be handed over, or the drain time is over.

@@ -19,4 +19,12 @@ protocol ServerConnection: AnyObject {
 
   /// Closes the connection when everything that was written has been sent.
   func closeWhenFlushed()
+
+  /// Carries out the message whose kinds are being compiled, if there is one.
+  func endPreparation()
+}
+
+extension ServerConnection {
+  // The calls of guests are abandoned like those that have not begun.
+  func endPreparation() {}
 }

@@ -23,6 +23,7 @@ extension ServiceLoop {
   /// This loop cannot be used afterwards.
   func handOver(connectionsMax: Int) -> HandedOver {
     reloads.endAll()
+    endPreparations()
     storage.handOver()
     // Events are only in memory, so the past events are sent before this process ends.
     finishTurnAndRound()
@@ -33,6 +34,7 @@ extension ServiceLoop {
     providers.snapshots.answerEnded()
     turn.finish()
     context.drain()
+    context.work.abandonAll()
     let codec = WireCodec(limits: HandedOver.limits)
     var records: [[UInt8]] = []
     var sockets: [String: CInt] = [:]

@@ -27,7 +27,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private var context: ChannelHandlerContext?
   private var reader = FrameReader()
   private var streams: ServerStreams
-  private var sinks: [UInt32: TTRPCStreamSink] = [:]
+  private(set) var sinks: [UInt32: TTRPCStreamSink] = [:]
   /// Whether the turn's end flushes this connection.
   private var isTouched = false
   private var isReadPending = false
@@ -37,6 +37,9 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private let incomplete: IncompleteRequest
   /// Streams that were asked for and are not open yet.
   private var openingCount = 0
+  /// The message whose kinds are being compiled. The frames behind it wait, so they keep their
+  /// order.
+  var preparing: (kinds: KindPreparation, carryOut: () -> Void)?
   /// Whether the connection is over. The remaining bytes are then ignored.
   private var isClosed = false
   /// The output that the kernel has not taken.
@@ -107,9 +110,18 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       && openingCount < TTRPCConnection.openingsMax
   }
 
+  /// Whether there may be work: kinds are compiled also for a peer that takes no answers.
+  private var mayWork: Bool { preparing == nil ? takesFrames : !isClosed }
+
   /// Processes the received frames, until the slice is over.
   func work(_ slice: TimeSlice) -> Bool {
-    while takesFrames {
+    while mayWork {
+      if let preparing {
+        guard preparing.kinds.work(slice) else { return true }
+        endPreparation()
+        if slice.isOver { break }
+        continue
+      }
       switch reader.next() {
       case .frame(let frame):
         // The deadline of the next frame begins now.
@@ -122,9 +134,9 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
         resumeRead()
         return false
       }
-      if reader.bufferedBytes > 0, slice.isOver { break }
+      if reader.bufferedBytes > 0 || preparing != nil, slice.isOver { break }
     }
-    return hasUnseenFrames && takesFrames
+    return hasUnseenFrames && mayWork
   }
 
   /// The remaining frames are ignored.
@@ -151,7 +163,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   /// Continues with the received frames in another turn, if the peer takes answers.
   private func resumeFrames() {
-    if hasUnseenFrames, takesFrames { service.context.work.enqueue(self) }
+    if hasUnseenFrames, mayWork { service.context.work.enqueue(self) }
   }
 
   func read(context: ChannelHandlerContext) {
@@ -177,6 +189,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     service.context.counters.countBytes(output.unsentBytes)
     _ = incomplete.hold(0)
     unsent.close()
+    preparing?.kinds.cancel()
+    preparing = nil
     for sink in sinks.values { forget(sink) }
     sinks.removeAll()
     service.connections.closed(self)
@@ -262,8 +276,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     case .unaryCall(let streamID): unaryCall(streamID, data)
     case .openStream(let streamID, let kind): openStream(streamID, kind, data)
     case .message(let streamID, let isLast):
-      sinks[streamID]?.stream?.receive(data)
-      if isLast { sinks[streamID]?.stream?.halfClosed() }
+      receiveMessage(data, isLast: isLast, on: streamID)
     case .halfClose(let streamID): sinks[streamID]?.stream?.halfClosed()
     case .ignore: break
     case .refuse(let streamID, let error):
@@ -282,7 +295,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   }
 
   private func unaryCall(
-    _ streamID: UInt32, _ data: ByteBuffer, _ attempt: Attempt = .first
+    _ streamID: UInt32, _ data: ByteBuffer, _ attempt: Attempt = .first, isPrepared: Bool = false
   ) {
     touch()
     data.withUnsafeReadableBytes { bytes in
@@ -294,6 +307,13 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
         guard method.readsStore else {
           return answerNow {
             service.perform(method, envelope.payload, call: streamID, for: self)
+          }
+        }
+        if method == .applyKinds, attempt.isFirst, !isPrepared, level >= method.requiredLevel,
+          let kinds = service.preparations.preparation(ofCall: envelope.payload, of: peer)
+        {
+          return prepare(kinds, isNeeded: { true }) { [self] in
+            unaryCall(streamID, data, isPrepared: true)
           }
         }
         service.perform(method, envelope.payload, call: streamID, for: self, attempt)
@@ -369,29 +389,6 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     }
   }
 
-  /// Unpacks the envelope and finds the method. Refuses the call, and returns false, if it cannot.
-  private func withEnvelope(
-    _ bytes: UnsafeRawBufferPointer, _ streamID: UInt32,
-    _ body: (Method, RequestEnvelopeView) -> Void
-  ) -> Bool {
-    do throws(WireError) {
-      return try service.context.codec.withRequestEnvelope(bytes) { envelope in
-        guard let method = Method.find(service: envelope.service, method: envelope.method) else {
-          refuseNow(
-            .unknownMethod(
-              String(decoding: envelope.service, as: UTF8.self),
-              String(decoding: envelope.method, as: UTF8.self)), streamID)
-          return false
-        }
-        body(method, envelope)
-        return true
-      }
-    } catch {
-      refuseNow(RPCStatus(error), streamID)
-      return false
-    }
-  }
-
   // MARK: - Answers out
 
   func append(_ packed: PackedMessage, to call: UInt32) {
@@ -412,7 +409,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     touch()
   }
 
-  private func refuseNow(_ status: RPCStatus, _ streamID: UInt32) {
+  func refuseNow(_ status: RPCStatus, _ streamID: UInt32) {
     answerNow { refuse(status, to: streamID) }
   }
 

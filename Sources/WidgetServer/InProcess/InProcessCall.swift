@@ -9,22 +9,43 @@ final class InProcessCall: CallResponder {
   let peer: Peer
   let level: AccessPolicy.Level
   private let service: ServiceLoop
+  private let calls: InProcessCalls
+  private let admission: (any CallAdmission)?
   private var continuation: CheckedContinuation<Answer, Never>?
   /// The answer, while it may still be taken back.
   private var answer: Answer?
   /// The answer's bytes that `countAnswer` has returned; nil before its first call.
   private var countedBytes: Int?
-  /// Is called with the bytes of an answer that comes after `countAnswer`.
-  var onLaterBytes: ((Int) -> Void)?
 
-  init(peer: Peer, service: ServiceLoop, continuation: CheckedContinuation<Answer, Never>) {
+  init(
+    peer: Peer, service: ServiceLoop, calls: InProcessCalls, admission: (any CallAdmission)?,
+    continuation: CheckedContinuation<Answer, Never>
+  ) {
     self.peer = peer
     self.service = service
+    self.calls = calls
+    self.admission = admission
     self.continuation = continuation
     level = service.policy.level(of: peer)
   }
 
   func start(_ method: Method, _ request: ByteBuffer) {
+    guard method == .applyKinds, level >= method.requiredLevel,
+      let kinds = request.withUnsafeReadableBytes({
+        service.preparations.preparation(ofCall: $0, of: peer)
+      })
+    else { return carryOut(method, request) }
+    kinds.isNeeded = { [admission] in admission?.isOver != true }
+    calls.add(after: kinds) { [self] isAbandoned in
+      guard !isAbandoned, kinds.isNeeded() else {
+        kinds.cancel()
+        return cancel()
+      }
+      kinds.carryOut { carryOut(method, request) }
+    }
+  }
+
+  private func carryOut(_ method: Method, _ request: ByteBuffer) {
     service.turn.open()
     guard method.readsStore else {
       return answerNow { perform(method, request) }
@@ -44,7 +65,7 @@ final class InProcessCall: CallResponder {
     flushResponses()
   }
 
-  /// Returns the size of the answer so far, in bytes. A provider may answer later.
+  /// Returns the size of the answer so far, in bytes. The answer may come later.
   func countAnswer() -> Int {
     let bytes = answerBytes
     countedBytes = bytes
@@ -92,7 +113,9 @@ final class InProcessCall: CallResponder {
   func flushResponses() {
     guard let answer, let continuation else { return }
     self.continuation = nil
-    if let countedBytes, answerBytes > countedBytes { onLaterBytes?(answerBytes - countedBytes) }
+    if let countedBytes, answerBytes > countedBytes {
+      admission?.answered(answerBytes - countedBytes)
+    }
     continuation.resume(returning: answer)
   }
 

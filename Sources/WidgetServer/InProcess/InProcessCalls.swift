@@ -12,6 +12,10 @@ final class InProcessCalls: SlicedWork {
   var requestCount = 0
   private let queue: WorkQueue
   private var waiting = CircularBuffer<Start>()
+  /// The messages whose kinds are being compiled.
+  private var preparing = CircularBuffer<(kinds: KindPreparation, start: Start)>()
+  /// Whether the last slice compiled kinds.
+  private var hasCompiled = false
 
   init(of peer: Peer, _ level: AccessPolicy.Level, _ queue: WorkQueue) {
     isUnauthorized = level == .nothing
@@ -25,18 +29,45 @@ final class InProcessCalls: SlicedWork {
     queue.submit(self)
   }
 
+  /// Begins a call exactly once, when its kinds are compiled or nobody needs them any more. A call
+  /// without room for its kinds begins now.
+  func add(after kinds: KindPreparation, _ start: @escaping Start) {
+    guard !kinds.isRefused else { return start(false) }
+    preparing.append((kinds, start))
+    queue.submit(self)
+  }
+
   /// Notes that the present call continues in tasks.
   func expectTasks() { queue.expectTasks() }
 
+  /// Slices for calls and slices for kinds alternate, so that other calls of the client do not wait
+  /// for thousands of expressions.
   func work(_ slice: TimeSlice) -> Bool {
+    hasCompiled = !preparing.isEmpty && (!hasCompiled || waiting.isEmpty)
+    if hasCompiled { compile(slice) } else { begin(slice) }
+    return !waiting.isEmpty || !preparing.isEmpty
+  }
+
+  private func begin(_ slice: TimeSlice) {
     while let start = waiting.popFirst() {
       start(false)
-      if !waiting.isEmpty, slice.isOver { return true }
+      if !waiting.isEmpty, slice.isOver { return }
     }
-    return false
+  }
+
+  private func compile(_ slice: TimeSlice) {
+    // Calls that were cancelled give their memory back before the calls in front of them end.
+    let cancelled = preparing.filter { !$0.kinds.isNeeded() }
+    if !cancelled.isEmpty { preparing.removeAll { !$0.kinds.isNeeded() } }
+    for (_, start) in cancelled { start(false) }
+    for (kinds, _) in preparing.dropFirst() { kinds.onWait() }
+    guard let (kinds, start) = preparing.first, kinds.work(slice) else { return }
+    preparing.removeFirst()
+    start(false)
   }
 
   func abandon() {
     while let start = waiting.popFirst() { start(true) }
+    while let (_, start) = preparing.popFirst() { start(true) }
   }
 }

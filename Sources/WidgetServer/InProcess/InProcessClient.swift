@@ -101,12 +101,13 @@ public struct InProcessClient: Sendable {
     let method = try InProcessClient.find(method, .unary)
     let (peer, calls) = (peer, calls)
     return try await withResult { service, continuation in
-      let call = InProcessCall(peer: peer, service: service, continuation: continuation)
+      let call = InProcessCall(
+        peer: peer, service: service, calls: calls.value, admission: admission?.value,
+        continuation: continuation)
       let start = { (isCancelled: Bool) in
         isCancelled ? call.cancel() : call.start(method, request)
       }
       guard let admission else { return calls.value.add(start) }
-      call.onLaterBytes = { admission.value.answered($0) }
       admission.value.admit { isCancelled in
         start(isCancelled)
         return call.countAnswer()
@@ -204,6 +205,9 @@ public protocol CallAdmission: AnyObject {
 
   /// Notes the size of an answer that comes later.
   func answered(_ byteCount: Int)
+
+  /// Whether the caller takes no answer any more.
+  var isOver: Bool { get }
 }
 
 /// Bounds the messages of a stream that its peer has not taken. Confined to the service's event

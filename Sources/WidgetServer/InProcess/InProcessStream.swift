@@ -94,8 +94,9 @@ final class InProcessSink: StreamSink, TurnParticipant {
   private var reader: CheckedContinuation<Batch, Never>?
   /// The sender of a message that waits until another one is taken.
   private var sender: CheckedContinuation<Bool, Never>?
-  /// The peer's messages that wait in `calls`.
-  private var queuedMessages = 0
+  /// The peer's messages that are not carried out yet. The first one waits in `calls`, the others
+  /// behind it.
+  private var messages = CircularBuffer<ByteBuffer>()
   /// Whether the peer has sent its last message.
   private var isHalfClosed = false
   private var isTouched = false
@@ -174,16 +175,35 @@ final class InProcessSink: StreamSink, TurnParticipant {
     }
     guard stream != nil, !isOver else { return sender.resume(returning: false) }
     self.sender = sender
-    queuedMessages += 1
-    calls.add { [self] _ in
-      queuedMessages -= 1
-      stream?.receive(message)
-      calls.expectTasks()
-      halfCloseAfterMessages()
-      // The result of the message is known at the end of the turn.
-      service.turn.open()
-      service.turn.whenDurable { self.resumeSender() }
+    messages.append(message)
+    if messages.count == 1 { awaitSlice() }
+  }
+
+  private func awaitSlice() {
+    calls.add { [self] isAbandoned in
+      guard !isAbandoned, stream != nil, let message = messages.first,
+        let kinds = service.preparations.preparation(ofFrame: message, of: peer)
+      else { return carryOut(isAbandoned: isAbandoned) }
+      kinds.onWait = { [self] in stream?.messagesWait() }
+      kinds.isNeeded = { [self] in stream != nil }
+      calls.add(after: kinds) { isAbandoned in
+        kinds.carryOut { self.carryOut(isAbandoned: isAbandoned) }
+      }
     }
+  }
+
+  /// Carries out the first message.
+  private func carryOut(isAbandoned: Bool) {
+    guard let message = messages.popFirst(), let stream, !isAbandoned else {
+      messages.removeAll()
+      return stopSending()
+    }
+    stream.receive(message)
+    calls.expectTasks()
+    if messages.isEmpty { halfCloseAfterMessages() } else { awaitSlice() }
+    // The result of the message is known at the end of the turn.
+    service.turn.open()
+    service.turn.whenDurable { self.resumeSender() }
   }
 
   func halfClose() {
@@ -195,7 +215,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
   var isSending: Bool { sender != nil }
 
   private func halfCloseAfterMessages() {
-    if isHalfClosed, queuedMessages == 0 { stream?.halfClosed() }
+    if isHalfClosed, messages.isEmpty { stream?.halfClosed() }
   }
 
   /// The task that sends was cancelled.
@@ -208,7 +228,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
   /// Resumes the sender, unless its message waits or too many bytes wait to be read.
   private func resumeSender() {
     guard let sender,
-      isOver || (queuedMessages == 0 && waitingBytes < InProcessSink.waitingBytesMax)
+      isOver || (messages.isEmpty && waitingBytes < InProcessSink.waitingBytesMax)
     else { return }
     self.sender = nil
     sender.resume(returning: !isOver)

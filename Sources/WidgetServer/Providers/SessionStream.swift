@@ -17,6 +17,7 @@ final class SessionStream: ServedStream {
   func becameWritable() { if session.isStarted { providers.resume() } }
   func receive(_ message: ByteBuffer) { providers.receive(message, session) }
   func halfClosed() { providers.end(session, nil) }
+  func messagesWait() { session.heard(at: .now()) }
   func forget() { providers.forget(session) }
   func finish(_ status: RPCStatus?) { providers.finish(session, status) }
 

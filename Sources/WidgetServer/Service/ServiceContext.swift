@@ -29,6 +29,8 @@ final class ServiceContext {
   private var peerLines = PeerLines()
   private var peerLineTimer: Scheduled<Void>?
   private(set) var phase = Phase.serving
+  /// The message that is being carried out, if it was decoded before.
+  private var decoded: (any WireMessage)?
   /// The last event of the process that handed its connections over.
   private var formerSequence: UInt64?
   /// The event after which this process began.
@@ -128,6 +130,15 @@ final class ServiceContext {
     return commit
   }
 
+  /// Carries out a message that is decoded, and whose kinds are compiled.
+  func carryOut(_ message: any WireMessage, _ compiled: CompiledKinds, _ body: () -> Void) {
+    decoded = message
+    store.use(compiled)
+    body()
+    decoded = nil
+    store.use(nil)
+  }
+
   func kindsMayHaveChanged() {
     kindsVersion += 1
     reportedFailures = ReportedFailures()
@@ -196,6 +207,7 @@ final class ServiceContext {
   func decode<M: WireMessage>(
     _ type: M.Type, _ payload: UnsafeRawBufferPointer
   ) throws(RPCStatus) -> M {
+    if let decoded, let message = decoded as? M { return message }
     do throws(WireError) { return try codec.decode(type, from: payload) } catch {
       throw RPCStatus(error)
     }

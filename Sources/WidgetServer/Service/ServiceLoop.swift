@@ -38,6 +38,7 @@ final class ServiceLoop {
   var unauthorizedCalls = UnauthorizedCalls()
   let blobs: Blobs
   let reloads: Reloads
+  let preparations: KindPreparations
   let widgetCache = WidgetCache()
 
   let storage: StorageHealth
@@ -84,6 +85,7 @@ final class ServiceLoop {
     unsentBytes = UnsentBytes(context, policy)
     blobs = Blobs(context, folder: configuration.blobFolder)
     reloads = Reloads(context)
+    preparations = KindPreparations(context)
     turn.atStart = { [unowned self] in time.beginTurn() }
     turn.atEnd = { [unowned self] in endTurn() }
     connections.onClosed = { [unowned self] in scheduleMemoryLook() }
@@ -123,6 +125,7 @@ final class ServiceLoop {
     streams.rounds.sendIfDue()
     time.setTimer()
     turn.sendAnswers()
+    streams.rounds.endTurn()
     turn.close(
       hasMore: context.work.hasMore || streams.rounds.hasMore || providers.hasMore
         || providers.stale.hasMore || time.hasMore)
@@ -210,6 +213,8 @@ final class ServiceLoop {
 
   /// Ends everything: the turn, all streams, the log. Call once, before the loop ends.
   func close() {
+    // Before the drain, which refuses calls.
+    endPreparations()
     context.drain()
     turn.finish()
     context.work.abandonAll()
@@ -229,6 +234,12 @@ final class ServiceLoop {
         "event numbers are left out at the next start", metadata: ["error": "\(error)"])
     }
     closeLog()
+  }
+
+  /// Carries out the messages whose kinds are being compiled. Lets no more messages wait.
+  func endPreparations() {
+    preparations.end()
+    connections.endPreparations()
   }
 
   /// Stores what is left of the budgets, exactly.

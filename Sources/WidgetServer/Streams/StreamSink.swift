@@ -61,6 +61,9 @@ protocol ServedStream: AnyObject {
   /// The peer sends no more messages.
   func halfClosed()
 
+  /// Messages of the peer may wait in the daemon, so the peer is not silent.
+  func messagesWait()
+
   /// The state that another process needs to continue the stream.
   func handOver(streamID: UInt32) -> HandedStream
 
@@ -96,4 +99,5 @@ extension ServedStream {
   // Most streams get no message after their request.
   func receive(_ message: ByteBuffer) {}
   func halfClosed() {}
+  func messagesWait() {}
 }

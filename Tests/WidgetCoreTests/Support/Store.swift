@@ -271,6 +271,15 @@ struct Store {
       selecting: selector)
   }
 
+  func compilation(of kinds: [Kind]) -> KindCompilation { box.store.compilation(of: kinds) }
+  func step(_ compilation: inout KindCompilation) -> Bool { compilation.step(in: box.store) }
+  func schema(of name: KindName) -> KindSchema? { box.store.schemas[name] }
+
+  mutating func use(_ compiled: CompiledKinds?) {
+    detach()
+    box.store.use(compiled)
+  }
+
   func hasRemovals(since cursor: Revision, moreThan limit: Int) -> Bool {
     box.store.hasRemovals(since: cursor, moreThan: limit)
   }
