@@ -64,6 +64,12 @@ extension WidgetStore {
     return false
   }
 
+  /// Whether removals of widgets or keys after a cursor are so many that later ones could soon push
+  /// them out.
+  public func mayForgetRemovals(since cursor: Revision) -> Bool {
+    tombstones.count - removalCount(upTo: cursor) > limits.tombstonesMax / 4
+  }
+
   /// All removals after a cursor, for a reader without a transfer, or at its end. If an id was
   /// removed several times, the last removal counts.
   func removals(

@@ -68,7 +68,7 @@ public struct ServerLimits: Hashable, Sendable {
   /// The size at which a stream's frame is split, in bytes.
   public var frameBytesTarget = 64 << 10
   /// The maximum number of changed widgets that a late reader gets at once. If there are more, it
-  /// gets them in chunks, as fast as it reads.
+  /// gets them in chunks, as fast as it reads. Other readers get eight times as many at once.
   public var eagerChangesMax = 512
   /// The maximum size of these widgets' state, in bytes.
   public var eagerBytesMax = 256 << 10

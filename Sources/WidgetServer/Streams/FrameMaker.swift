@@ -12,8 +12,8 @@ final class FrameMaker {
   private let releaseMemory: @Sendable () -> Void
   private var nextReleaseAt = NIODeadline.uptimeNanoseconds(0)
   private var encodedWidgets = EncodedWidgets(bytesMax: FrameMaker.encodedBytesMax)
-  /// The bytes of the snapshot frames that all groups keep.
-  private let snapshotBudget = SnapshotBudget(bytesMax: FrameMaker.snapshotBytesMax)
+  /// The bytes of the chunk frames that all groups keep.
+  private let chunkBudget = ChunkFrameBudget(bytesMax: FrameMaker.chunkFrameBytesMax)
   private let horizonBudget = HorizonBudget(datesMax: FrameMaker.horizonDatesMax)
   /// The groups that keep change frames.
   private var changeKeepers: [WatchGroup] = []
@@ -163,6 +163,16 @@ final class FrameMaker {
     let (chunk, slot) = (transfer.nextChunk, transfer.nextSlot)
     let selector = group.filter.selector
     guard transfer.isSnapshot, transfer.passes == 1 else {
+      let isShared = slot == 0 && !transfer.isSnapshot && transfer.passes == 1
+      let shared = isShared ? group.transfers(since: transfer.cursor) : nil
+      if let shared {
+        use(shared, chunk) { [weak group] in group?.dropTransfers(shared) }
+        let revision = context.store.chunkRevision(chunk)
+        if let kept = shared.frames(of: chunk, changedAt: revision) {
+          transfer.advance(to: nil)
+          return kept
+        }
+      }
       let (changes, next) = context.store.changes(
         inChunk: chunk, from: slot, bytesMax: context.limits.eagerBytesMax,
         countMax: group.widgetsAtOnceMax, since: transfer.passSince,
@@ -171,9 +181,14 @@ final class FrameMaker {
       transfer.advance(to: next)
       if transfer.isSnapshot { return snapshotMessages(changes, group) }
       let wanted = filter(changes, group.filter.mask)
-      return wanted.isEmpty ? [] : changeMessages(group, wanted, from: transfer.cursor, to: nil)
+      let messages =
+        wanted.isEmpty ? [] : changeMessages(group, wanted, from: transfer.cursor, to: nil)
+      if let shared, next == nil, let messages {
+        shared.keep(messages, of: chunk, at: context.store.revision, within: chunkBudget)
+      }
+      return messages
     }
-    keepSnapshot(of: group, chunk)
+    use(group.snapshots, chunk)
     if slot == 0,
       let kept = group.snapshots.frames(of: chunk, changedAt: context.store.chunkRevision(chunk))
     {
@@ -207,7 +222,7 @@ final class FrameMaker {
     let messages = snapshotMessages(joining: chunks) + upcomingMessages(group, of: widgets)
     if slot == 0, next == nil {
       group.snapshots.keep(
-        messages, of: chunk, at: context.store.revision, within: snapshotBudget)
+        messages, of: chunk, at: context.store.revision, within: chunkBudget)
     }
     return messages
   }
@@ -230,14 +245,14 @@ final class FrameMaker {
 
   // MARK: - What is kept for the next reader
 
-  /// Keeps a group's snapshot frames for as long as readers come in quick succession.
-  private func keepSnapshot(of group: WatchGroup, _ chunk: Int) {
-    guard group.snapshots.use(at: .now(), chunk: chunk) else { return }
-    free(
-      after: .seconds(1), unusedSince: { [weak group] in group?.snapshots.usedAt }
-    ) { [weak group] in
-      defer { group?.snapshots.removeAll() }
-      return group?.snapshots.bytes ?? 0
+  /// Keeps a group's chunk frames for as long as readers come in quick succession.
+  private func use(
+    _ frames: ChunkFrames, _ chunk: Int, atEnd: @escaping () -> Void = {}
+  ) {
+    guard frames.use(at: .now(), chunk: chunk) else { return }
+    free(after: .seconds(1), unusedSince: { [weak frames] in frames?.usedAt }) { [weak frames] in
+      atEnd()
+      return frames?.expire() ?? 0
     }
   }
 
@@ -295,9 +310,9 @@ final class FrameMaker {
   private static var releasedBytesMin: Int { 1 << 20 }
   /// The most bytes of widgets that are kept encoded.
   private static var encodedBytesMax: Int { 16 << 20 }
-  /// The most bytes of snapshot frames that all groups keep: those of two or three groups with 45,000
+  /// The most bytes of chunk frames that all groups keep: those of two or three groups with 45,000
   /// widgets of 100 bytes.
-  private static var snapshotBytesMax: Int { 32 << 20 }
+  private static var chunkFrameBytesMax: Int { 32 << 20 }
   /// About 16 MiB.
   private static var horizonDatesMax: Int { 128 << 10 }
   private static var encodedKept: TimeAmount { .seconds(3) }

@@ -25,9 +25,9 @@ struct ChangeFrames {
   mutating func removeAll() { byCursor.removeAll() }
 }
 
-/// The bytes that the snapshot frames of all groups may keep. Each different filter is a group, so a
+/// The bytes that the chunk frames of all groups may keep. Each different filter is a group, so a
 /// user can have many. Confined to the event loop.
-final class SnapshotBudget {
+final class ChunkFrameBudget {
   private let bytesMax: Int
   private(set) var bytes = 0
 
@@ -42,12 +42,16 @@ final class SnapshotBudget {
   }
 }
 
-/// The snapshot frames of a group, by chunk, for readers that come in quick succession.
-final class SnapshotFrames {
+/// The frames of a group, by chunk, for readers that come in quick succession and hold the same state.
+final class ChunkFrames {
+  /// The revision of the state that the readers hold; 0 for none.
+  let cursor: Revision
   private var chunks: [Chunk?] = []
   /// The size of the frames, in bytes.
   private(set) var bytes = 0
-  private var budget: SnapshotBudget?
+  private var budget: ChunkFrameBudget?
+  /// Whether the frames will expire.
+  private var isUsed = false
   /// The last use.
   private(set) var usedAt = NIODeadline.uptimeNanoseconds(0)
 
@@ -59,25 +63,37 @@ final class SnapshotFrames {
     var bytes: Int { frames.reduce(0) { $0 + $1.payload.readableBytes } }
   }
 
+  init(since cursor: Revision = 0) { self.cursor = cursor }
+
   deinit { removeAll() }
 
-  /// Notes a use. Returns whether nothing was kept before.
+  /// Notes a use. Returns whether it is the first one, so that the frames have to expire.
   func use(at instant: NIODeadline, chunk: Int) -> Bool {
-    defer { while chunks.count <= chunk { chunks.append(nil) } }
+    while chunks.count <= chunk { chunks.append(nil) }
     usedAt = instant
-    return chunks.isEmpty
+    defer { isUsed = true }
+    return !isUsed
+  }
+
+  /// Ends the use, and forgets the frames. Returns their bytes.
+  func expire() -> Int {
+    defer { removeAll() }
+    isUsed = false
+    return bytes
   }
 
   /// The frames of a chunk, if they were made since its last change.
   func frames(of chunk: Int, changedAt revision: Revision) -> [EncodedMessage]? {
-    guard let kept = chunks[chunk], kept.revision >= revision else { return nil }
+    guard chunk < chunks.count, let kept = chunks[chunk], kept.revision >= revision else {
+      return nil
+    }
     return kept.frames
   }
 
   /// Keeps the frames of a chunk in place of older ones, if the budget has room. Call `use` first.
   func keep(
     _ frames: [EncodedMessage], of chunk: Int, at revision: Revision,
-    within budget: SnapshotBudget
+    within budget: ChunkFrameBudget
   ) {
     self.budget = budget
     let new = Chunk(revision: revision, frames: frames)

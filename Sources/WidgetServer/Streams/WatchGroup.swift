@@ -9,7 +9,10 @@ final class WatchGroup {
   private(set) var members: [Subscription] = []
 
   /// Frames that its members share.
-  let snapshots = SnapshotFrames()
+  let snapshots = ChunkFrames()
+  /// The frames of the first pass of transfers of changes. Members that fell behind together share
+  /// them.
+  private(set) var transfers: [ChunkFrames] = []
   var changes = ChangeFrames()
 
   /// The filter of a stream.
@@ -127,6 +130,9 @@ final class WatchGroup {
   /// widgets with other groups. Members that get entries in advance need the widgets themselves.
   let sharesWidgets: Bool
 
+  /// Whether its members need a look at every changed widget. With ids, only these are looked at.
+  var readsAllChanges: Bool { filter.wantsState && filter.selector.ids.isEmpty }
+
   func add(_ subscription: Subscription) {
     subscription.place = members.count
     members.append(subscription)
@@ -141,8 +147,28 @@ final class WatchGroup {
     members.removeLast()
   }
 
+  /// The frames for members that hold the state of a revision. They take the place of those that were
+  /// not used for the longest time.
+  func transfers(since cursor: Revision) -> ChunkFrames {
+    if let known = transfers.first(where: { $0.cursor == cursor }) { return known }
+    if transfers.count >= WatchGroup.transfersMax,
+      let oldest = transfers.indices.min(by: { transfers[$0].usedAt < transfers[$1].usedAt })
+    {
+      transfers.remove(at: oldest)
+    }
+    let frames = ChunkFrames(since: cursor)
+    transfers.append(frames)
+    return frames
+  }
+
+  /// The frames are not used any more.
+  func dropTransfers(_ frames: ChunkFrames) { transfers.removeAll { $0 === frames } }
+
+  private static let transfersMax = 3
+
   func forgetFrames() {
     snapshots.removeAll()
+    transfers.removeAll()
     changes.removeAll()
   }
 

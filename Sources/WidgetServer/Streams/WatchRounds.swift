@@ -7,12 +7,13 @@ import WidgetProto
 /// others as much as they take.
 ///
 /// The first change is sent at once. Changes that follow it closely are sent together, at most once
-/// in `frameIntervalMicroseconds`.
+/// in `frameIntervalMicroseconds`. A round with many readers takes longer than that, so rounds also
+/// take at most half of the time. Otherwise each round would carry one change.
 final class WatchRounds {
-  private let context: ServiceContext
-  private let storage: StorageHealth
-  private let frames: FrameMaker
-  private var groups: [WatchGroup.Filter: WatchGroup] = [:]
+  let context: ServiceContext
+  let storage: StorageHealth
+  let frames: FrameMaker
+  private(set) var groups: [WatchGroup.Filter: WatchGroup] = [:]
   /// Streams that are behind and may be able to take more.
   private let ready = UserLines<Subscription>()
   /// The revision up to which a caught-up reader has all changes.
@@ -21,9 +22,11 @@ final class WatchRounds {
   /// `store.readingCost` at the start of this half of the round.
   private var costStart = 0
   private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
+  /// The start of the round in this turn; nil if there was none.
+  private var roundStart: NIODeadline?
   /// Until this time, changes do not wait for later changes, because they may be the effects of an
   /// event.
-  private var hurriesUntil = NIODeadline.uptimeNanoseconds(0)
+  private(set) var hurriesUntil = NIODeadline.uptimeNanoseconds(0)
   private var timer: Scheduled<Void>?
   /// Ends a stream that cannot be served.
   var onFailure: (Subscription, RPCStatus) -> Void = { _, _ in }
@@ -114,6 +117,7 @@ final class WatchRounds {
     let instant = NIODeadline.now()
     if hasNews, !ready.isEmpty || instant >= nextRoundAt {
       nextRoundAt = instant + .microseconds(Int64(context.limits.frameIntervalMicroseconds))
+      roundStart = instant
       cancelTimer()
       send(at: instant)
     } else if hasNews {
@@ -125,6 +129,15 @@ final class WatchRounds {
     } else {
       send(at: instant)
     }
+  }
+
+  /// Ends the turn, after its messages were written.
+  func endTurn() {
+    guard let start = roundStart else { return }
+    roundStart = nil
+    guard context.limits.frameIntervalMicroseconds > 0 else { return }
+    let end = NIODeadline.now()
+    nextRoundAt = max(nextRoundAt, end + min(end - start, WatchRounds.pauseMax))
   }
 
   /// Lets the next round come without a pause.
@@ -151,11 +164,18 @@ final class WatchRounds {
     if fromSequence != sentSequence { beginHurry(at: instant) }
     if fromRevision != sentRevision || fromSequence != sentSequence {
       let slice = context.work.slice(of: WatchRounds.broadcastMax)
-      for group in groups.values {
+      let isLarge = isLargeRound(since: fromRevision)
+      for group in groups.values where !(isLarge && group.readsAllChanges) {
         if slice.isOver {
           postpone(group, fromRevision: fromRevision, fromSequence: fromSequence)
         } else {
           broadcast(to: group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
+        }
+      }
+      if isLarge {
+        for group in groups.values where group.readsAllChanges {
+          postponeChanges(
+            of: group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
         }
       }
     }
@@ -198,13 +218,7 @@ final class WatchRounds {
   private func broadcast(
     to group: WatchGroup, fromRevision: Revision, fromSequence: UInt64, at instant: NIODeadline
   ) {
-    let hasTheme = fromRevision < context.store.theme.revision
-    if hasTheme {
-      // Readers that are behind get the theme at once, before they catch up.
-      for subscription in group.members where !subscription.isCaughtUp && lacksTheme(subscription) {
-        markReady(subscription)
-      }
-    }
+    let hasTheme = hurryTheme(to: group, since: fromRevision)
     guard group.members.contains(where: \.isCaughtUp) else { return }
     var messages: [EncodedMessage] = []
     if group.filter.wantsEvents, fromSequence != sentSequence {
@@ -237,6 +251,16 @@ final class WatchRounds {
       if lacksTheme(subscription) { sendTheme(to: subscription) }
       deliver(messages, to: subscription, at: instant, isChange: hasChanges)
     }
+  }
+
+  /// Lets readers that are behind get a new theme at once, before they catch up. Returns whether there
+  /// is a new theme.
+  func hurryTheme(to group: WatchGroup, since cursor: Revision) -> Bool {
+    guard cursor < context.store.theme.revision else { return false }
+    for subscription in group.members where !subscription.isCaughtUp && lacksTheme(subscription) {
+      markReady(subscription)
+    }
+    return true
   }
 
   /// Has a group's members served one by one.
@@ -411,7 +435,7 @@ final class WatchRounds {
       RPCStatus(.revisionCompacted(compactRevision: context.store.compactRevision)))
   }
 
-  private func deliver(
+  func deliver(
     _ messages: [EncodedMessage], to subscription: Subscription, at instant: NIODeadline,
     isChange: Bool
   ) {
@@ -435,55 +459,5 @@ final class WatchRounds {
     subscription.sentTheme(of: revision, at: .now())
     context.counters.countFrames()
     subscription.sink.send(message)
-  }
-
-  // MARK: - The store
-
-  /// Tells all readers of state that the store takes changes again, or takes none.
-  func storeHasChanged() {
-    for group in groups.values where group.filter.wantsState {
-      for subscription in group.members { markReady(subscription) }
-    }
-  }
-
-  /// Tells a new reader, unless the store takes changes.
-  func tellStore(to subscription: Subscription) {
-    if storage.failure == nil { knowsStore(subscription) } else { sendStore(to: subscription) }
-  }
-
-  /// The reader knows whether the store takes changes.
-  func knowsStore(_ subscription: Subscription) { subscription.knowsStore(at: storage.version) }
-
-  /// Whether the next process must tell the reader whether the store takes changes: the reader was
-  /// not told the last change, or knows a failure that the next process does not have.
-  func lacksStore(_ subscription: Subscription) -> Bool {
-    subscription.lacksStore(at: storage.version)
-      || subscription.group.filter.wantsState && storage.failure != nil
-  }
-
-  private func sendStore(to subscription: Subscription) {
-    knowsStore(subscription)
-    context.counters.countFrames()
-    var failure = storage.failure
-    // A locked screen must not show paths.
-    if subscription.group.filter.isRedacted { failure?.message = "`widgetctl status` shows why" }
-    send(WatchWidgetsResponse.store(WatchStore(failure: failure)), to: subscription)
-  }
-
-  // MARK: - Progress
-
-  private func sendProgress(_ subscription: Subscription) {
-    subscription.sentProgress(at: .now())
-    context.counters.countFrames()
-    send(
-      WatchWidgetsResponse.progress(
-        WatchProgress(
-          revision: sentRevision, resumeToken: frames.token(subscription.group, sentRevision),
-          lastSequence: sentSequence)),
-      to: subscription)
-  }
-
-  func send(_ message: some WireMessage, to subscription: Subscription) {
-    if let encoded = context.encode(message) { subscription.sink.send(encoded) }
   }
 }

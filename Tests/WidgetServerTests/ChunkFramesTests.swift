@@ -5,7 +5,7 @@ import WidgetModel
 @testable import WidgetServer
 
 /// Snapshot frames that the readers of a group share.
-struct SnapshotFramesTests {
+struct ChunkFramesTests {
   private static func message(_ size: Int) -> EncodedMessage {
     EncodedMessage(byteCount: size) { _ in }
   }
@@ -15,8 +15,8 @@ struct SnapshotFramesTests {
 
   @Test func `all groups keep at most the budget, and the end of a group frees its part`() {
     let size = Self.bytes(1_000)
-    let budget = SnapshotBudget(bytesMax: 3 * size)
-    var groups = (0..<5).map { _ in SnapshotFrames() }
+    let budget = ChunkFrameBudget(bytesMax: 3 * size)
+    var groups = (0..<5).map { _ in ChunkFrames() }
     for group in groups {
       _ = group.use(at: .now(), chunk: 0)
       group.keep([Self.message(1_000)], of: 0, at: 1, within: budget)
@@ -33,8 +33,8 @@ struct SnapshotFramesTests {
   }
 
   @Test func `newer frames of a chunk replace the older ones`() {
-    let budget = SnapshotBudget(bytesMax: Self.bytes(1_000))
-    let group = SnapshotFrames()
+    let budget = ChunkFrameBudget(bytesMax: Self.bytes(1_000))
+    let group = ChunkFrames()
     _ = group.use(at: .now(), chunk: 0)
     group.keep([Self.message(1_000)], of: 0, at: 1, within: budget)
     group.keep([Self.message(500)], of: 0, at: 2, within: budget)
@@ -44,5 +44,29 @@ struct SnapshotFramesTests {
     group.keep([Self.message(2_000)], of: 0, at: 3, within: budget)
     #expect(group.frames(of: 0, changedAt: 3) == nil)
     #expect(budget.bytes == Self.bytes(500))
+  }
+
+  @Test func `frames expire once after their first use`() {
+    let budget = ChunkFrameBudget(bytesMax: Self.bytes(1_000))
+    let frames = ChunkFrames(since: 5)
+    #expect(frames.frames(of: 1, changedAt: 0) == nil)
+    #expect(frames.use(at: .now(), chunk: 1) && !frames.use(at: .now(), chunk: 2))
+    frames.keep([Self.message(100)], of: 1, at: 9, within: budget)
+    #expect(frames.expire() == Self.bytes(100) && budget.bytes == 0)
+    #expect(frames.frames(of: 1, changedAt: 0) == nil)
+    #expect(frames.use(at: .now(), chunk: 1))
+  }
+
+  @Test func `a group keeps frames for the three states that were used last`() {
+    let group = WatchGroup(.events(Selector(), names: []))
+    let first = group.transfers(since: 1)
+    for cursor in [Revision(2), 3, 1] {
+      _ = group.transfers(since: cursor).use(at: .now(), chunk: 0)
+    }
+    #expect(group.transfers(since: 1) === first)
+    #expect(group.transfers(since: 4) !== first)
+    #expect(Set(group.transfers.map(\.cursor)) == [1, 3, 4])
+    group.dropTransfers(first)
+    #expect(Set(group.transfers.map(\.cursor)) == [3, 4])
   }
 }

@@ -1,0 +1,40 @@
+import NIOCore
+import WidgetCore
+import WidgetModel
+
+/// Rounds with very many changes, such as those of one command for all widgets.
+extension WatchRounds {
+  /// Whether the changes after a cursor are too many to be encoded in one step. Members of groups then
+  /// get them in parts, which they share.
+  func isLargeRound(since cursor: Revision) -> Bool {
+    let (limits, factor) = (context.limits, WatchRounds.largeRoundFactor)
+    guard context.store.hasChanges(since: cursor, moreThan: limits.eagerChangesMax, taking: .none)
+    else {
+      return false
+    }
+    return context.store.hasChanges(
+      since: cursor, moreThan: factor * limits.eagerChangesMax,
+      orBytes: factor * limits.eagerBytesMax, taking: .none)
+      // A member that gets so many removals in parts could find that they are forgotten.
+      && !context.store.mayForgetRemovals(since: cursor)
+  }
+
+  /// Sends a group the events of a round, and has each member get the changes in parts.
+  func postponeChanges(
+    of group: WatchGroup, fromRevision: Revision, fromSequence: UInt64, at instant: NIODeadline
+  ) {
+    _ = hurryTheme(to: group, since: fromRevision)
+    var events: [EncodedMessage] = []
+    if group.filter.wantsEvents, fromSequence != sentSequence {
+      events = frames.eventMessages(group, after: fromSequence, limit: .max).messages
+    }
+    for subscription in group.members where subscription.isCaughtUp && !subscription.isFinished {
+      let getsEvents = subscription.sink.isWritable
+      if getsEvents { deliver(events, to: subscription, at: instant, isChange: false) }
+      // Begins a `batch_delay`.
+      _ = subscription.holdsBack(at: instant, isHurried: instant < hurriesUntil)
+      subscription.fallBehind(at: fromRevision, getsEvents ? sentSequence : fromSequence)
+      markReady(subscription)
+    }
+  }
+}
