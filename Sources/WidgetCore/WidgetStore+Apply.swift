@@ -101,6 +101,12 @@ extension WidgetStore {
     let presence = Presence(
       isVisible: spec.isVisible ?? record.presence.isVisible,
       isEnabled: spec.isEnabled ?? record.presence.isEnabled)
+    if declaration.isForeign {
+      plan.ownership?.note(record.presence, presence, by: FieldOwner.user(caller.uid))
+    } else {
+      if spec.isVisible != nil { plan.ownership?[FieldOwner.visible] = nil }
+      if spec.isEnabled != nil { plan.ownership?[FieldOwner.enabled] = nil }
+    }
     let family = spec.family ?? record.family
     let ownership = plan.ownership == record.ownership ? nil : plan.ownership
     let effect = try admittedEffect(
@@ -206,12 +212,9 @@ extension Record {
     guard count > 0, let ownership else { return [] }
     let lost = ownership.all.lazy.filter { [applySet] in $0.isLost(with: applySet) }
     return lost.compactMap { entry -> FieldOwner? in
-      var value = entry.declared
-      if !entry.isAside {
-        value = FieldOwner.parse(entry.path).flatMap { self.value($0.part, $0.key) }
-      }
-      guard let value else { return nil }
-      let isSmall = value.costBytes <= ApplyResult.lostValueBytesMax
+      let value = entry.isAside ? entry.declared : self.shownValue(of: entry.path)
+      guard value != nil || entry.path == FieldOwner.position else { return nil }
+      let isSmall = (value?.costBytes ?? 0) <= ApplyResult.lostValueBytesMax
       return FieldOwner(path: entry.path, owner: entry.owner, declared: isSmall ? value : nil)
     }.prefix(count).map(\.self)
   }

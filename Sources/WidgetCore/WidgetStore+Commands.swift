@@ -47,7 +47,7 @@ extension WidgetStore {
       try delete(id, ifRevision: expected, allowMissing: allowMissing, transition)
       outcome = .deleted
     case .setPresence(let target, let action, let transition):
-      outcome = .presence(try setPresence(target, action, transition, at: now))
+      outcome = .presence(try setPresence(target, action, transition, by: caller, at: now))
     case .move(let id, let destination, let transition):
       try move(id, to: destination, transition, by: caller, at: now)
       outcome = .updated(id)
@@ -249,7 +249,7 @@ extension WidgetStore {
 
   private mutating func setPresence(
     _ target: PresenceTarget, _ action: PresenceAction, _ transition: Transition?,
-    at now: Timestamp
+    by caller: Caller, at now: Timestamp
   ) throws(StoreError) -> [WidgetID] {
     var slots: [Int] = []
     switch target {
@@ -277,9 +277,14 @@ extension WidgetStore {
     for (_, slot) in changing {
       let transition = transition ?? defaultTransition(slot)
       modify(slot) { state in
-        state.presence = state.presence.applying(action)
+        let before = state.presence
+        let after = before.applying(action)
+        state.presence = after
         state.presenceRevision = revision
         state.finish(transition, at: revision, time: now)
+        guard state.ownership != nil else { return }
+        state.ownership?.note(before, after, by: FieldOwner.user(caller.uid))
+        state.costBytes = state.cost
       }
       if changing.count > 1 { try checkContents() }
     }

@@ -5,7 +5,7 @@
 /// A field has at most one owner and at most one value that is set aside. If it has both, two
 /// values of this type have its path.
 public struct FieldOwner: Hashable, Sendable {
-  /// `data.KEY`, `parameters.KEY`, `labels.KEY` or `position`.
+  /// `data.KEY`, `parameters.KEY`, `labels.KEY`, `position`, `visible` or `enabled`.
   public var path: String
   /// The last writer of the field: the name of a declared set, or one of the names below. The name
   /// of a set has no space; the names below have one.
@@ -44,7 +44,7 @@ public struct FieldOwner: Hashable, Sendable {
   ///
   /// - Parameter set: The declared set of the widget.
   public func isLost(with set: String) -> Bool {
-    owner != set && !owner.hasPrefix("provider ") && path != FieldOwner.position
+    owner != set && !owner.hasPrefix("provider ")
   }
 
   /// Whether the owner is a user.
@@ -56,6 +56,11 @@ public struct FieldOwner: Hashable, Sendable {
   /// The path that stands for the widget's position. It has an owner only after a user has moved
   /// the widget.
   public static let position = "position"
+  /// The paths that stand for the widget's presence. They have an owner only while the presence
+  /// differs from the state before the first change by a user.
+  public static let visible = "visible"
+  public static let enabled = "enabled"
+  public static let presence = [visible, enabled]
 
   /// The owner of fields that a user set.
   public static func user(_ uid: UInt32) -> String { "user \(uid)" }

@@ -47,6 +47,20 @@ extension OwnershipTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `a value that is set aside can be given up without a set`() throws {
+    var store = Store()
+    try store.register([Self.counter()], provider: "desk")
+    try store.create("plain", kind: "counter")
+    try store.set("plain", ["note": .string("mine")])
+    var kind = Self.counter()
+    kind.data.removeLast()
+    try store.register([kind], provider: "desk")
+    #expect(store.owners(of: "plain").count(where: \.isAside) == 1)
+    try store.update("plain", .with { $0.releases = ["data.note"] })
+    #expect(store.owners(of: "plain") == [])
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `a value that is set aside can be given up`() throws {
     var store = try store()
     try store.set("c", ["note": .string("mine")])

@@ -300,6 +300,62 @@ struct OwnershipTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `a user owns a presence that differs from the declared one`() throws {
+    var store = try store()
+    try store.run(.setPresence(.ids(["c"]), .hide))
+    try store.run(.setPresence(.ids(["c"]), .disable))
+    #expect(
+      owner("visible", in: store) == "user 1000" && owner("enabled", in: store) == "user 1000")
+    try own(&store, spec())
+    #expect(store.widget("c")?.presence.state == .hidden)
+    try store.run(.setPresence(.ids(["c"]), .toggle))
+    #expect(owner("visible", in: store) == nil && owner("enabled", in: store) == "user 1000")
+    // A manager that declares the presence owns it.
+    var declared = spec()
+    declared.isEnabled = true
+    try own(&store, declared)
+    #expect(owner("enabled", in: store) == nil && store.widget("c")?.presence.isEnabled == true)
+    #expect(throws: StoreError.self) {
+      try store.update("c", .with { $0.releases = ["visible"] })
+    }
+    // A widget that nobody has declared has no owners.
+    try store.create("plain", kind: "counter")
+    try store.run(.setPresence(.ids(["plain"]), .hide))
+    #expect(store.owners(of: "plain") == [])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a field of a widget that another set has taken is released to the kind's default`()
+    throws
+  {
+    var store = try store()
+    try store.set("c", ["count": .int(7)])
+    try own(&store, spec(data: ["count": .int(5)]))
+    try store.declare([spec(data: ["count": .int(7)])], in: "mine")
+    #expect(owner("data.count", in: store) == "user 1000")
+    try store.update("c", .with { $0.releases = ["data.count"] })
+    #expect(store.widget("c")?.data["count"] == .int(0))
+    #expect(owner("data.count", in: store) == nil)
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `the result of a removed widget names presence and position, too`() throws {
+    var store = try store()
+    try store.declare([spec(), WidgetSpec(id: "d", kind: "counter")], in: Self.manager, owns: true)
+    try store.run(.setPresence(.ids(["c"]), .hide))
+    try store.run(.move("c", to: .last))
+    let commit = try store.declare([], in: Self.manager, prunes: true)
+    guard case .applied(let results) = commit.outcome else {
+      Issue.record("\(commit.outcome)")
+      return
+    }
+    #expect(
+      results.first { $0.id == "c" }?.keptFields == [
+        FieldOwner(path: "position", owner: "user 1000"),
+        FieldOwner(path: "visible", owner: "user 1000", declared: .bool(false)),
+      ])
+  }
+
   @Test func `the result of a removed widget names the values of others`() throws {
     var store = try store(spec(data: ["count": .int(1), "note": .string("n")]))
     try store.set("c", ["count": .int(7)])

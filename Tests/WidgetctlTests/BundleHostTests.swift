@@ -219,6 +219,10 @@ import WidgetModel
       ])
     #expect(BundleStanding.keptFields(in: [tagged], of: ["top", "side"]).count == 2)
     #expect(BundleStanding.keptFields(in: [tagged], of: ["side"]) == [])
+    func notes(declared: Set<WidgetID>) -> [String] {
+      BundleStanding.keptFields(in: [tagged], of: ["top"], declaring: ["top": declared])
+    }
+    #expect(notes(declared: [widget.id]).count == 2 && notes(declared: []) == [])
   }
 
   @Test func `a released field is reported with its value and the set that it follows`() {

@@ -39,4 +39,20 @@ import WidgetModel
           + "4000000000"
       ])
   }
+
+  @Test func `a hidden or moved widget loses that, too`() {
+    var widget = Samples.widget
+    widget.applySet = "bundle/top"
+    widget.presence.isVisible = false
+    let owners = [
+      FieldOwner(path: "position", owner: "user 4000000000"),
+      FieldOwner(path: "visible", owner: "user 4000000000"),
+      FieldOwner(path: "data.gone", owner: "user 4000000000"),
+    ]
+    #expect(
+      LostValues.text(LostValues.entries(of: widget, owners))
+        == "  clock: position is gone with the"
+        + " widget: it was set by user 4000000000\n  clock: visible is gone with the widget: it was"
+        + " false, set by user 4000000000\n")
+  }
 }

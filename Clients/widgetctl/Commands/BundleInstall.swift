@@ -174,8 +174,13 @@ struct BundleListCommand: AsyncParsableCommand {
     func standing(_ item: BundleInstaller.Installed) -> BundleStanding? {
       BundleStanding.resolved("\(installer.path)/\(item.id)").flatMap { standings[$0] }
     }
+    let declared = installed.compactMap { item -> (String, Set<WidgetID>)? in
+      guard let id = standing(item)?.id, case .success(let bundle) = item.bundle else { return nil }
+      return (id, Set(bundle.widgets.compactMap(\.id)))
+    }
     let kept = await BundleStanding.keptFields(
-      global, of: Set((installed.compactMap { standing($0) } + missing).map(\.id)))
+      global, of: Set((installed.compactMap { standing($0) } + missing).map(\.id)),
+      declaring: Dictionary(declared) { first, _ in first })
     let unlisted: Table.Cell =
       switch isLive {
       case true: .init(BundleListCommand.unreported, .warning, reason: BundleListCommand.unreported)

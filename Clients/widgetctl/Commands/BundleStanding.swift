@@ -221,21 +221,31 @@ struct BundleStanding: Hashable, Sendable {
   /// owner, and for each value of a bundle's widget that is set aside. Empty if the daemon does not
   /// answer.
   ///
-  /// - Parameter bundles: the ids of the bundles to report.
-  static func keptFields(_ global: GlobalOptions, of bundles: Set<String>) async -> [String] {
+  /// - Parameters:
+  ///   - bundles: the ids of the bundles to report.
+  ///   - declared: the widgets in the files that can be read, by bundle.
+  static func keptFields(
+    _ global: GlobalOptions, of bundles: Set<String>, declaring declared: [String: Set<WidgetID>]
+  ) async -> [String] {
     guard !bundles.isEmpty, let session = try? global.session(),
       let mask = try? ReadMask(paths: ["owners", "data", "parameters", "labels", "apply_set"]),
       let widgets = try? await session.list(Selector(), mask: mask).widgets
     else { return [] }
-    return keptFields(in: widgets, of: bundles)
+    return keptFields(in: widgets, of: bundles, declaring: declared)
   }
 
-  static func keptFields(in widgets: [TaggedWidget], of bundles: Set<String>) -> [String] {
+  static func keptFields(
+    in widgets: [TaggedWidget], of bundles: Set<String>,
+    declaring declared: [String: Set<WidgetID>] = [:]
+  ) -> [String] {
     widgets.flatMap { tagged in
       tagged.owners.compactMap { field in
         let bundle = [field.manager, tagged.widget.applySet].lazy
           .compactMap { RemoveCommand.bundle(of: $0) }.first
-        guard let bundle, bundles.contains(bundle) else { return nil }
+        guard let bundle, bundles.contains(bundle),
+          // The file has no value for a widget that it lacks.
+          declared[bundle]?.contains(tagged.widget.id) != false
+        else { return nil }
         return keptText(field, of: tagged.widget) ?? asideText(field, of: tagged.widget)
       }
     }

@@ -167,7 +167,8 @@ struct GetCommand: AsyncParsableCommand {
   }
 
   private func showOwners(of id: WidgetID, _ session: Session) async throws {
-    let mask = try ReadMask(paths: ["owners", "data", "parameters", "labels", "apply_set"])
+    let mask = try ReadMask(
+      paths: ["owners", "data", "parameters", "labels", "presence", "apply_set"])
     let answer = try await session.client.getWidget(
       GetWidgetRequest(id: id, readMask: mask), options: session.options)
     let document: Value = .map([
@@ -187,6 +188,8 @@ struct GetCommand: AsyncParsableCommand {
               JSONWriter.compact($0)
                 + (field.isAside
                   ? " set aside, because it does not fit the kind" : " by \(field.manager)")
+                // Another set has taken the widget since.
+                + (field.isAside || field.manager == answer.widget.applySet ? "" : ", earlier")
             } ?? ""))
       }
       return table.text(width: session.printer.width, session.printer.painter)

@@ -30,7 +30,7 @@ enum LostValues {
   static func ask(
     of bundles: [String], in folder: String? = nil, _ session: Session?
   ) async -> [Entry]? {
-    let paths = ["owners", "data", "parameters", "labels", "apply_set"]
+    let paths = ["owners", "data", "parameters", "labels", "presence", "apply_set"]
     guard let session, let mask = try? ReadMask(paths: paths),
       let widgets = try? await session.list(Selector(), mask: mask).widgets
     else { return nil }
@@ -69,7 +69,7 @@ enum LostValues {
 
   /// The values that the removal of one widget of a bundle would lose.
   static func ask(with id: WidgetID, _ session: Session) async -> [Entry] {
-    let paths = ["id", "owners", "data", "parameters", "labels", "apply_set"]
+    let paths = ["id", "owners", "data", "parameters", "labels", "presence", "apply_set"]
     guard let mask = try? ReadMask(paths: paths),
       let answer = try? await session.client.getWidget(
         GetWidgetRequest(id: id, readMask: mask), options: session.options),
@@ -81,9 +81,10 @@ enum LostValues {
   /// The values that are gone with a widget.
   static func entries(of widget: Widget, _ owners: [FieldOwner]) -> [Entry] {
     owners.compactMap { field in
-      guard field.isLost(with: widget.applySet),
-        let value = field.isAside ? field.declared : field.value(in: widget)
-      else { return nil }
+      guard field.isLost(with: widget.applySet) else { return nil }
+      let value = field.isAside ? field.declared : field.value(in: widget)
+      // The number of a position has no meaning for people.
+      guard value != nil || field.path == FieldOwner.position else { return nil }
       return Entry(
         widget: widget.id,
         field: FieldOwner(path: field.path, owner: field.owner, declared: value))

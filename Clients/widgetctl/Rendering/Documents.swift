@@ -334,6 +334,8 @@ extension FieldOwner {
 
   /// The widget's value of the field now.
   func value(in widget: Widget) -> Value? {
+    if path == FieldOwner.visible { return .bool(widget.presence.isVisible) }
+    if path == FieldOwner.enabled { return .bool(widget.presence.isEnabled) }
     guard let (part, key) = FieldOwner.parse(path) else { return nil }
     return switch part {
     case .data: widget.data[key]

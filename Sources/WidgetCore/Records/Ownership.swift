@@ -52,6 +52,19 @@ struct Ownership: Hashable {
     entries.isEmpty && !asides.isEmpty && asides.allSatisfy { $0.owner == FieldOwner.earlier }
   }
 
+  /// Notes a user's change of the presence. Only widgets that a manager has declared have owners.
+  ///
+  /// A second change brings the former state back, so nothing of the user is left then.
+  mutating func note(_ before: Presence, _ after: Presence, by user: String) {
+    guard !isUndeclared else { return }
+    for (path, differs) in [
+      (FieldOwner.visible, before.isVisible != after.isVisible),
+      (FieldOwner.enabled, before.isEnabled != after.isEnabled),
+    ] where differs {
+      self[path] = self[path] == nil ? FieldOwner(path: path, owner: user) : nil
+    }
+  }
+
   /// The size of the entries, as it counts against the quota of the widget's owner, in bytes.
   var costBytes: Int {
     (entries.lazy.map(\.costBytes) + asides.lazy.map(\.costBytes)).reduce(0, +)
@@ -149,6 +162,15 @@ enum FieldWriter {
 }
 
 extension Record {
+  /// The value of a user's that goes with the widget. A position has no meaning for people.
+  func shownValue(of path: String) -> Value? {
+    switch path {
+    case FieldOwner.visible: .bool(presence.isVisible)
+    case FieldOwner.enabled: .bool(presence.isEnabled)
+    default: FieldOwner.parse(path).flatMap { value($0.part, $0.key) }
+    }
+  }
+
   /// A field's value now.
   func value(_ part: FieldOwner.Part, _ key: String) -> Value? {
     switch part {

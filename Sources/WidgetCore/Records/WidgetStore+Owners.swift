@@ -106,7 +106,9 @@ extension WidgetStore {
       guard parsed != nil || path == FieldOwner.position else {
         throw .invalid(
           field: "\(field).release[\(index)]",
-          description: "Use data.KEY, parameters.KEY, labels.KEY or position.")
+          description: FieldOwner.presence.contains(path)
+            ? "\(path) cannot be given back; show, hide, enable or disable the widget."
+            : "Use data.KEY, parameters.KEY, labels.KEY or position.")
       }
       let owner = record.ownership?[path]
       guard let entry = owner ?? record.ownership?[aside: path] else {
@@ -127,7 +129,8 @@ extension WidgetStore {
       }
       if entry.isManaged, entry.manager.isEmpty {
         released.append((path, owner))
-      } else if entry.manager.isEmpty {
+      } else if entry.manager.isEmpty || entry.manager != record.applySet {
+        // Nobody declares the field, or another set has taken the widget from the manager.
         if let value = defaultValue(part, key, of: record) { patch.set(part, key, to: value) }
         released.append((path, nil))
       } else {

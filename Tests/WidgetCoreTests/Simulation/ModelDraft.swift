@@ -124,6 +124,7 @@ struct Draft {
       }
       if widget != old {
         touch(widget)
+        owners[id]?.presence(from: old, to: widget, by: FieldOwner.user(caller.uid))
         changed.append(id)
       }
     }
@@ -206,6 +207,8 @@ struct Draft {
         new.family = spec.family ?? old.family
         new.presence.isVisible = spec.isVisible ?? old.presence.isVisible
         new.presence.isEnabled = spec.isEnabled ?? old.presence.isEnabled
+        if spec.isVisible != nil { after?["visible"] = nil }
+        if spec.isEnabled != nil { after?["enabled"] = nil }
         new.applySet = declaration.applySet
         let isChange = new != old || after != owners[id]
         do throws(StoreError) { try store(new, replacing: old, owners: after) } catch {
@@ -293,6 +296,11 @@ struct Draft {
       }
       if entry.manager.isEmpty {
         if entry.owner.contains(" ") { released.append((path, nil)) }
+        continue
+      }
+      // The manager has lost the widget to another set.
+      guard entry.manager == widget.applySet else {
+        released.append((path, nil))
         continue
       }
       released.append((path, FieldOwner(path: path, owner: entry.manager)))

@@ -38,8 +38,12 @@ struct ModelOwners: Equatable {
   }
 
   static func value(_ path: String, of widget: Widget) -> Value? {
-    places(widget.data, widget.labels, widget.parameters).first { $0.path.hasSameBytes(as: path) }?
-      .value
+    if path == "visible" { return .bool(widget.presence.isVisible) }
+    if path == "enabled" { return .bool(widget.presence.isEnabled) }
+    return places(widget.data, widget.labels, widget.parameters).first {
+      $0.path.hasSameBytes(as: path)
+    }?
+    .value
   }
 
   static func set(_ path: String, of widget: inout Widget, to value: Value?) {
@@ -61,10 +65,12 @@ struct ModelOwners: Equatable {
   func lost(with widget: Widget) -> [FieldOwner] {
     all.compactMap { entry in
       guard entry.owner != widget.applySet, !entry.owner.hasPrefix("provider "),
-        let value = ModelOwners.value(entry.path, of: widget)
+        case let value = ModelOwners.value(entry.path, of: widget),
+        value != nil || entry.path == "position"
       else { return nil }
       return FieldOwner(
-        path: entry.path, owner: entry.owner, declared: value.costBytes > 1024 ? nil : value)
+        path: entry.path, owner: entry.owner,
+        declared: value.map { $0.costBytes > 1024 ? nil : $0 } ?? nil)
     }
   }
 
@@ -91,6 +97,14 @@ struct ModelOwners: Equatable {
         entry.owner = name
         self[path] = entry
       }
+    }
+  }
+
+  /// A user owns the presence that differs from the state before the user's first change.
+  mutating func presence(from old: Widget, to new: Widget, by name: String) {
+    for path in ["visible", "enabled"]
+    where ModelOwners.value(path, of: old) != ModelOwners.value(path, of: new) {
+      self[path] = self[path] == nil ? FieldOwner(path: path, owner: name) : nil
     }
   }
 
