@@ -14,11 +14,7 @@ enum FileReading {
     guard isAllowed(path, request.permissions) else {
       throw request.permissions.readingRefused(path)
     }
-    var status = stat()
-    guard fstat(file, &status) == 0 else { throw failure(request.path) }
-    guard status.st_mode & S_IFMT == S_IFREG else {
-      throw Failure("FAILED_PRECONDITION", "\(request.path) is not a regular file")
-    }
+    try refuseOtherThanFile(file, request.path)
     if Paths.contains(request.permissions.folder, path) { try refuseForeignLink(file, path) }
     return try contents(of: file, path: request.path, bytesMax: request.bytesMax)
   }
@@ -28,8 +24,18 @@ enum FileReading {
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard file >= 0 else { throw failure(path) }
     defer { close(file) }
+    try refuseOtherThanFile(file, path)
     try refuseForeignLink(file, path)
     return try contents(of: file, path: path, bytesMax: bytesMax)
+  }
+
+  /// Refuses a pipe, a device or a folder.
+  private static func refuseOtherThanFile(_ file: CInt, _ path: String) throws(Failure) {
+    var status = stat()
+    guard fstat(file, &status) == 0 else { throw failure(path) }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw Failure("FAILED_PRECONDITION", "\(path) is not a regular file")
+    }
   }
 
   /// Refuses a file that has another link and another owner than its folder. A user who can write

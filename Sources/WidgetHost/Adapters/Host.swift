@@ -119,7 +119,8 @@ public actor Host {
       home: options.home, programFolders: options.programFolders, variables: options.variables)
     machine = HostMachine(
       limits: options.limits, roots: options.roots, isStub: options.isStub, home: options.home,
-      programFolders: options.programFolders, uid: geteuid(), seed: options.seed)
+      programFolders: options.programFolders, uid: geteuid(), seed: options.seed,
+      userName: { BundleFolders.name(ofUser: $0) })
     start = clock.now
   }
 

@@ -43,16 +43,19 @@ struct HostMachine: Sendable {
   /// - Parameters:
   ///   - roots: the folders that hold bundles' folders.
   ///   - uid: the user of the host.
+  ///   - userName: the name of a user; nil if no user has the number.
   init(
     limits: HostLimits = HostLimits(), roots: [String] = [], isStub: Bool = false, home: String,
-    programFolders: [String] = BundlePermissions.systemFolders, uid: UInt32, seed: UInt64
+    programFolders: [String] = BundlePermissions.systemFolders, uid: UInt32, seed: UInt64,
+    userName: @escaping @Sendable (UInt32) -> String? = { _ in nil }
   ) {
     self.limits = limits
     self.roots = roots
     self.isStub = isStub
     self.uid = uid
     bundles = HostState(
-      limits: limits, isStub: isStub, home: home, programFolders: programFolders, seed: seed)
+      limits: limits, isStub: isStub, home: home, programFolders: programFolders, seed: seed,
+      userName: userName)
     daemon = DaemonConversation(limits: limits)
     previews = Previews(limits)
     held = HeldReports(countMax: limits.heldReportsMax)

@@ -222,7 +222,8 @@ extension HostState {
   public mutating func remembered(_ bundles: [Remembered], at now: HostTime) -> [Output] {
     var outputs: [Output] = []
     note(former: bundles)
-    let bundles = bundles.sorted {
+    // The removal of these goes on.
+    let bundles = bundles.filter { !removedIDs.contains($0.id) }.sorted {
       ($0.loaded ?? .epoch, $0.id) < ($1.loaded ?? .epoch, $1.id)
     }
     for known in bundles {
@@ -296,6 +297,8 @@ extension HostState {
         else { continue }
         lost.append("\(id) parameters.\(field.name)")
       }
+      if widget.presence.isVisible != spec?.isVisible ?? true { lost.append("\(id) visible") }
+      if widget.presence.isEnabled != spec?.isEnabled ?? true { lost.append("\(id) enabled") }
       for label in widget.labels.entries where spec?.labels[label.key] != label.value {
         lost.append("\(id) labels.\(label.key)")
       }

@@ -73,6 +73,8 @@ public struct HostState: Sendable {
   private let isStub: Bool
   private let home: String
   private let programFolders: [String]
+  /// The name of a user; nil if no user has the number.
+  private let userName: @Sendable (UInt32) -> String?
   private var numbers: SeededNumbers
   private var lastGeneration: UInt64 = 0
   // Both have private state, which only their functions change.
@@ -80,6 +82,8 @@ public struct HostState: Sendable {
   var running = RunningBundles()
   /// The bundles of earlier hosts, since the first answer of the daemon.
   private(set) var formerIDs: Set<String>?
+  /// The bundles that this host has removed. The daemon may still have their widgets.
+  private(set) var removedIDs: Set<String> = []
   private var isStopping = false
   /// The widgets of the last output `standing`, to output only changes.
   private var told: [WidgetSpec]?
@@ -88,9 +92,11 @@ public struct HostState: Sendable {
 
   public init(
     limits: HostLimits = HostLimits(), isStub: Bool = false, home: String,
-    programFolders: [String] = BundlePermissions.systemFolders, seed: UInt64
+    programFolders: [String] = BundlePermissions.systemFolders, seed: UInt64,
+    userName: @escaping @Sendable (UInt32) -> String? = { _ in nil }
   ) {
     self.programFolders = programFolders
+    self.userName = userName
     self.limits = limits
     self.isStub = isStub
     self.home = home
@@ -143,8 +149,9 @@ public struct HostState: Sendable {
   }
 
   /// Withdraws a bundle that an earlier host left behind, unless this host runs it.
-  func forget(_ id: String) -> [Output] {
+  mutating func forget(_ id: String) -> [Output] {
     guard running[id] == nil else { return [] }
+    removedIDs.insert(id)
     return [.withdraw(id: id), .note("bundle \(id) removed with its widgets and their data")]
   }
 
@@ -165,6 +172,7 @@ public struct HostState: Sendable {
       outputs.append(.close(generation: before.instance.generation))
     }
     lastGeneration += 1
+    removedIDs.remove(bundle.id)
     var instance = BundleInstance(
       bundle, generation: lastGeneration, folder: path, home: home,
       programFolders: programFolders, limits: limits, isStub: isStub, isReload: before != nil,
@@ -196,6 +204,7 @@ public struct HostState: Sendable {
     }
     let words = mayHaveRun(id) ? removalWords(of: ended.instance) : "; it has never run"
     running.forget(id)
+    removedIDs.insert(id)
     return ends + [.withdraw(id: id), .note("bundle \(id) removed" + words)]
   }
 
@@ -275,6 +284,7 @@ public struct HostState: Sendable {
   /// The daemon has told which bundles earlier hosts ran.
   mutating func note(former bundles: [Remembered]) {
     formerIDs = formerIDs ?? Set(bundles.map(\.id))
+    removedIDs.formIntersection(bundles.map(\.id))
   }
 
   /// Traces a bundle for `lease` from now on.
@@ -391,7 +401,8 @@ public struct HostState: Sendable {
 
   /// Notes a value that is gone with its widget, so that the bundle's widget shows it.
   mutating func lost(_ field: BundleClaims.KeptField, of id: String) -> [Output] {
-    let isShown = running.lost(field.message(by: ""), of: id, countMax: limits.failuresShownMax)
+    let message = field.message(by: "", names: userName)
+    let isShown = running.lost(message, of: id, countMax: limits.failuresShownMax)
     return isShown ? standing() : []
   }
 

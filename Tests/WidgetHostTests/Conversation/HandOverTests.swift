@@ -8,40 +8,48 @@ import WidgetModel
 /// Hosts whose bundle gets another id, and the naive daemon. Nothing that users have set is lost in
 /// silence.
 struct HandOverTests {
-  private var daemon = NaiveDaemon()
-  private var machine = HostMachine(home: "/home/me", uid: 0, seed: 1)
-  private var now = Duration.zero
-  private var digest: UInt64 = 0
-  private var kept: [String] = []
-  private var reports: [String] = []
-  private let limit = HostLimits().absenceMax
+  var daemon = NaiveDaemon()
+  var machine = HostMachine(home: "/home/me", uid: 0, seed: 1)
+  var now = Duration.zero
+  var digest: UInt64 = 0
+  var kept: [String] = []
+  var reports: [String] = []
+  var notes: [String] = []
+  /// The kinds of each watch.
+  var watches: [WatchID: [KindName]] = [:]
+  var hostSession: SessionID?
+  let limit = HostLimits().absenceMax
 
-  private var time: HostTime { HostTime(wall: .epoch, uptime: now) }
+  var time: HostTime { HostTime(wall: .epoch, uptime: now) }
 
-  private func read(_ id: String, _ widgets: String, kinds: [String]) throws -> Bundle {
+  func read(_ id: String, _ widgets: String, kinds: [String]) throws -> Bundle {
     let kinds = kinds.map { "\($0): {data: {n: ''}, content: {label: x}}" }.joined(separator: ", ")
     return try BundleReader.read(
       "{bundle: \(id), format: 1, version: 1.0.0, kinds: {\(kinds)}, widgets: {\(widgets)}}")
   }
 
   /// Carries out everything, until nothing is left to do.
-  private mutating func run(_ outputs: [HostMachine.Output]) {
+  mutating func run(_ outputs: [HostMachine.Output]) {
     var queue = outputs
     while !queue.isEmpty {
       var input: DaemonInput?
       switch queue.removeFirst() {
       case .daemon(.open(let id, let request)):
+        if request.provider == HostState.provider { hostSession = id }
         let failure = daemon.register(request.kinds.map(\.name), of: request.provider)
         input = .session(id, .opened(epoch: 1))
         if let failure { input = .sessionEnded(id, failure) }
       case .daemon(.watch(let id, let kinds)):
+        watches[id] = kinds
         input = .watch(id, .snapshot(daemon.sortedWidgets.filter { kinds.contains($0.kind) }))
       case .daemon(.call(let id, .folders(let bundles))):
         let absences = Dictionary(bundles.map { ($0.path, HostState.Absence.missing) }) { $1 }
         input = .answered(id, .success(.absences(absences)))
       case .daemon(.call(let id, let call)): input = .answered(id, daemon.answer(call))
       case .kept(let field, let bundle): kept.append(field.message(by: bundle))
+      case .daemon(.endWatch(let id)): watches[id] = nil
       case .report(let text): reports.append(text)
+      case .note(let text): notes.append(text)
       default: break
       }
       if let input { queue += machine.handle(input, at: time) }
@@ -49,7 +57,7 @@ struct HandOverTests {
   }
 
   /// The file of the folder changes, and the host reads it.
-  private mutating func edit(
+  mutating func edit(
     _ id: String, _ widgets: String, kinds: [String] = ["k"], isInstalled: Bool = false,
     in path: String = "/b/x"
   ) throws {
@@ -61,13 +69,13 @@ struct HandOverTests {
   }
 
   /// Another host begins. The former one was killed.
-  private mutating func restart(_ prepare: (inout HandOverTests) throws -> Void) rethrows {
+  mutating func restart(_ prepare: (inout HandOverTests) throws -> Void) rethrows {
     machine = HostMachine(home: "/home/me", uid: 0, seed: 1)
     try prepare(&self)
     run(machine.start(at: time))
   }
 
-  private mutating func pass(_ duration: Duration) {
+  mutating func pass(_ duration: Duration) {
     let end = now + duration
     while let deadline = machine.nextDeadline, deadline <= end {
       now = max(now, deadline)
@@ -77,7 +85,7 @@ struct HandOverTests {
   }
 
   /// Bundle `a` runs, and a user has set a value on each of these widgets.
-  private mutating func begin(
+  mutating func begin(
     _ widgets: String, kinds: [String] = ["k"], valued: [String] = ["w"]
   ) throws {
     try edit("a", widgets, kinds: kinds)
@@ -85,12 +93,12 @@ struct HandOverTests {
     for id in valued { daemon.setValue(of: try #require(WidgetID(id))) }
   }
 
-  private func widget(_ id: String) -> Widget? {
+  func widget(_ id: String) -> Widget? {
     WidgetID(id).flatMap { id in daemon.sortedWidgets.first { $0.id == id } }
   }
 
   /// `bundle/b fresh a user's`: the set, the state and the value of a widget.
-  private func state(_ id: String) -> String? {
+  func state(_ id: String) -> String? {
     widget(id).map { widget in
       var value = ""
       if case .string(let text)? = widget.data["n"] { value = text }
@@ -99,11 +107,11 @@ struct HandOverTests {
   }
 
   /// Makes the daemon refuse bundles with the kind `taken`.
-  private mutating func takeKind() throws {
+  mutating func takeKind() throws {
     daemon.kinds[try #require(KindName("taken"))] = "stranger"
   }
 
-  private mutating func giveKind() throws { daemon.removeKinds([try #require(KindName("taken"))]) }
+  mutating func giveKind() throws { daemon.removeKinds([try #require(KindName("taken"))]) }
 
   // MARK: Chains
 

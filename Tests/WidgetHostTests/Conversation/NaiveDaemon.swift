@@ -21,6 +21,8 @@ struct NaiveDaemon {
 
   var isUp = true
   var isFull = false
+  /// Declarations of this widget are refused.
+  var refusedID: WidgetID?
   private(set) var epoch: UInt64 = 1
   private var revision: Revision = 0
   var kinds: [KindName: String] = [:]
@@ -61,6 +63,15 @@ struct NaiveDaemon {
     guard let id = spec.id else { return }
     let known = valued.contains(id) ? widgets[id]?.data : nil
     put(id, spec.kind, data: known ?? spec.data, set: set)
+  }
+
+  /// Another set takes the widget, as it is.
+  mutating func move(_ id: WidgetID, to set: String) {
+    guard var widget = widgets[id] else { return }
+    revision += 1
+    (widget.applySet, widget.revision) = (set, revision)
+    widgets[id] = widget
+    news.append(.changed(widget))
   }
 
   mutating func put(_ id: WidgetID, _ kind: KindName, data: ValueMap = [:], set: String) {
@@ -111,6 +122,9 @@ struct NaiveDaemon {
     case .declare(let specs, let set), .own(let specs, let set):
       if isFull, !specs.isEmpty {
         return .failure(Failure("RESOURCE_EXHAUSTED", "no room for widgets of \(set)"))
+      }
+      if let refusedID, specs.contains(where: { $0.id == refusedID }) {
+        return .failure(Failure("RESOURCE_EXHAUSTED", "no room for \(refusedID)"))
       }
       if let other = specs.first(where: { spec in
         spec.id.flatMap { widgets[$0] }.map { $0.kind != spec.kind } ?? false

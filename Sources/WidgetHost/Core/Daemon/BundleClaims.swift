@@ -6,14 +6,17 @@ struct BundleClaims: Sendable {
   let bundle: Bundle
   /// The sets whose widgets the bundle may take over.
   private let inherited: Set<String>
+  /// The single widgets that the bundle takes over from other bundles.
+  private let taking: Set<WidgetID>
 
-  init(of bundle: Bundle, inherited: Set<String> = []) {
+  init(of bundle: Bundle, inherited: Set<String> = [], taking: Set<WidgetID> = []) {
     self.bundle = bundle
     self.inherited = inherited
+    self.taking = taking
   }
 
   /// Whether the bundle has the widget, or takes it over.
-  func isOwn(_ widget: Widget) -> Bool { has(widget.applySet) }
+  func isOwn(_ widget: Widget) -> Bool { has(widget.applySet) || taking.contains(widget.id) }
 
   /// Whether the set is the bundle's, or one that it takes over.
   func has(_ set: String) -> Bool { set == self.set || inherited.contains(set) }
@@ -26,7 +29,10 @@ struct BundleClaims: Sendable {
 
   /// The reason why the bundle cannot declare its widgets: one of the `known` widgets has the same id
   /// and another owner. nil if there is no conflict.
-  func conflict(with known: [Widget]) -> String? {
+  ///
+  /// - Parameter leaving: the widgets that other bundles no longer have, and that wait for their
+  ///   removal.
+  func conflict(with known: [Widget], leaving: Set<WidgetID> = []) -> String? {
     let ids = Set(bundle.widgets.compactMap(\.id))
     guard let taken = known.first(where: { ids.contains($0.id) && !isOwn($0) }) else {
       return nil
@@ -35,9 +41,20 @@ struct BundleClaims: Sendable {
       taken.applySet.isEmpty ? "was created by another program" : "belongs to \(taken.applySet)"
     let prefix = HostState.provider(of: "")
     let step: String
+    let isOfSameKind = bundle.widgets.contains { $0.id == taken.id && $0.kind == taken.kind }
+    if taken.applySet.hasPrefix(prefix), leaving.contains(taken.id) {
+      return "widget \"\(taken.id)\" already exists and \(whose), whose file no longer has it;"
+        + " widgetd-host removes it within 30 seconds with the values that users have set"
+        + (isOfSameKind
+          ? "" : "; to keep the values, give the widget the kind \(taken.kind) in this file, too")
+    }
     if taken.applySet.hasPrefix(prefix) {
-      step = "remove that bundle (widgetctl bundle rm \(taken.applySet.dropFirst(prefix.count)))"
-    } else if bundle.widgets.contains(where: { $0.id == taken.id && $0.kind == taken.kind }) {
+      let other = taken.applySet.dropFirst(prefix.count)
+      return "widget \"\(taken.id)\" already exists and \(whose); give the bundle's another id,"
+        + " delete the widget from the file of bundle \(other), or remove that bundle"
+        + " (widgetctl bundle rm \(other))"
+    }
+    if isOfSameKind {
       step =
         "hand that one over with its data (widgetctl get \(taken.id) -o yaml | widgetctl apply"
         + " --set \(set) -f -)"

@@ -84,6 +84,8 @@ struct BundleLink: Sendable {
   /// The bundles from which the declaration under way takes over. Its question about the known
   /// widgets includes theirs.
   private(set) var inheriting: Set<String> = []
+  /// The single widgets that the declaration under way takes over, with the sets of their bundles.
+  private(set) var taking: [WidgetID: String] = [:]
   /// The fields that the file declares for the first time, and that have other values so far.
   private var takenFields: [BundleClaims.TakenField] = []
   /// The widgets that wait for their removal, as they were told last.
@@ -226,6 +228,9 @@ struct BundleLink: Sendable {
 
   /// Begins a declaration that takes over from these bundles.
   mutating func declare(inheriting: Set<String>) { self.inheriting = inheriting }
+
+  /// The declaration takes over these widgets from other bundles.
+  mutating func take(_ widgets: [WidgetID: String]) { taking = widgets }
 
   /// Takes over from a further bundle, with the next declaration.
   mutating func inherit(_ id: String) {

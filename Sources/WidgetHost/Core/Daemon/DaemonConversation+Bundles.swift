@@ -14,6 +14,7 @@ extension DaemonConversation {
   }
 
   mutating func close(_ generation: UInt64) {
+    giveBack(generation)
     guard let link = links.remove(generation) else { return }
     if case .flushing(let calls) = link.connection { for id in calls { cancel(id) } }
     cancelWork(link)
@@ -34,6 +35,7 @@ extension DaemonConversation {
 
   /// Cancels the declarations and watches under way, because the session begins again or is over.
   private mutating func cancelWork(_ generation: UInt64) {
+    giveBack(generation)
     guard let link = links[generation] else { return }
     cancelWork(link)
     cancelRest(.work(generation))
@@ -142,7 +144,7 @@ extension DaemonConversation {
     }
   }
 
-  private mutating func tell(_ input: BundleInput, _ generation: UInt64) {
+  mutating func tell(_ input: BundleInput, _ generation: UInt64) {
     put(.tell(input, generation: generation))
   }
 
@@ -248,7 +250,7 @@ extension DaemonConversation {
       reportLosses(answer, of: link.bundle.id)
       links.change(generation) { $0.cleared() }
     case .success(.widgets(let known)):
-      if let conflict = claims(of: link).conflict(with: known) {
+      if let conflict = conflict(with: known, generation) {
         refused(Failure("ALREADY_EXISTS", conflict), isKinds: false, generation, at: now)
       } else {
         foresee(known, generation)
@@ -262,6 +264,7 @@ extension DaemonConversation {
         for: .work(generation))
       links.change(generation) { $0.begin(.inspecting(call, refusal: failure)) }
     case .failure(let failure):
+      giveBack(generation)
       guard failure.isTransient || failure.code == "CANCELLED" else {
         return refused(failure, isKinds: work.isKinds, generation, at: now)
       }
@@ -288,6 +291,7 @@ extension DaemonConversation {
       report(field.message(by: bundle.id))
     }
     takenOver(generation)
+    offerHolds(generation)
     declared(generation, nil)
   }
 
@@ -310,7 +314,8 @@ extension DaemonConversation {
   private mutating func clear(
     _ standing: Circumstances, _ refusal: Failure, _ generation: UInt64, at now: HostTime
   ) {
-    guard let bundle = links[generation]?.bundle else { return }
+    guard let link = links[generation] else { return }
+    let bundle = link.bundle
     let set = HostState.provider(of: bundle.id)
     let known = standing.widgets.map { Widget(id: $0.id, kind: $0.kind, applySet: $0.applySet) }
     var former: [WidgetID: Widget] = [:]
@@ -318,7 +323,10 @@ extension DaemonConversation {
       former[widget.id] = widget
     }
     guard former.values.allSatisfy({ $0.applySet == set }) else {
-      return refused(refusal, isKinds: false, generation, at: now)
+      let others = known.filter { former[$0.id] != nil }.sorted { WidgetID.inOrder($0.id, $1.id) }
+      let words = claims(of: link).conflict(with: others, leaving: holds.ids)
+      return refused(
+        words.map { Failure(refusal.code, $0) } ?? refusal, isKinds: false, generation, at: now)
     }
     for spec in bundle.widgets {
       guard let id = spec.id, let widget = former[id] else { continue }
@@ -326,7 +334,7 @@ extension DaemonConversation {
         "bundle \(bundle.id): widget \(id): the file changes its kind from \(widget.kind) to"
           + " \(spec.kind); a new widget with the data of the file replaces it")
     }
-    let specs = BundleClaims(of: bundle).specs(beside: known).filter { spec in
+    let specs = claims(of: link).specs(beside: known).filter { spec in
       spec.id.map { former[$0] == nil } ?? true
     }
     let id = call(.own(specs, set: set), for: .work(generation))
@@ -336,6 +344,7 @@ extension DaemonConversation {
   private mutating func refused(
     _ failure: Failure, isKinds: Bool, _ generation: UInt64, at now: HostTime
   ) {
+    giveBack(generation)
     guard let bundle = links[generation]?.bundle else { return }
     links.change(generation) { $0.restWork(isKinds: isKinds) }
     rest(.work(generation), bundle, until: now.uptime + limits.refusalRetryInterval)
@@ -346,8 +355,9 @@ extension DaemonConversation {
 
   mutating func heard(_ news: DaemonNews, _ generation: UInt64, at now: HostTime) {
     guard let bundle = links[generation]?.bundle else { return }
-    // The instance does not serve widgets that the file no longer has.
-    let held = held(by: bundle)
+    // No instance serves widgets that wait for their removal, also not one with their kind.
+    endOutdatedHolds(news)
+    let held = holds.ids
     let declared = Set(bundle.widgets.compactMap(\.id)).subtracting(held)
     switch news {
     case .snapshot(let widgets):

@@ -12,11 +12,10 @@ extension DaemonConversation {
   /// The claims of the declaration under way. It knows nothing of bundles that came later.
   func claims(of link: BundleLink) -> BundleClaims {
     let inherited = withdrawals.inherited(by: link.bundle.id).intersection(link.inheriting)
-    return BundleClaims(of: link.bundle, inherited: Set(inherited.map(HostState.provider(of:))))
+    return BundleClaims(
+      of: link.bundle, inherited: Set(inherited.map(HostState.provider(of:))),
+      taking: Set(link.taking.keys))
   }
-
-  /// The widgets of the bundle that stay for a while.
-  func held(by bundle: Bundle) -> Set<WidgetID> { holds.widgets(of: claims(of: bundle)) }
 
   /// The kinds of the widgets to ask for before a declaration; empty for all. nil: ask for none.
   ///
@@ -34,9 +33,7 @@ extension DaemonConversation {
   /// The widgets of the bundle that the file no longer has, or has with another kind; in order.
   private func leaving(_ link: BundleLink, _ known: [Widget]) -> [Widget] {
     let claims = claims(of: link)
-    let kinds = Dictionary(
-      link.bundle.widgets.compactMap { spec in spec.id.map { ($0, spec.kind) } }
-    ) { first, _ in first }
+    let kinds = link.bundle.kindsOfWidgets
     return known.filter { claims.isOwn($0) && kinds[$0.id] != $0.kind }
       .sorted { WidgetID.inOrder($0.id, $1.id) }
   }
@@ -52,7 +49,8 @@ extension DaemonConversation {
     let own = HostState.provider(of: link.bundle.id)
     let sets = Set(leaving.map(\.applySet))
     // The declaration itself removes widgets of the bundle's own set.
-    guard !sets.isEmpty, !link.removesAtOnce || sets != [own] else {
+    guard !sets.isEmpty, !link.removesAtOnce || sets != [own] || leaving.contains(where: isWanted)
+    else {
       return self.own(known, generation)
     }
     ask(about: sets.sorted(), known, [], generation)
@@ -79,17 +77,29 @@ extension DaemonConversation {
   ) {
     let (bundle, claims) = (link.bundle, claims(of: link))
     let kinds = Set(bundle.kinds.map(\.kind.name))
-    for widget in known where claims.isOwn(widget) && !leaving.contains(widget.id) {
+    for widget in known where holds.set(of: widget.id).map(claims.has) == true {
+      endHold(outdatedBy: widget)
+    }
+    for widget in known
+    where claims.isOwn(widget) && !leaving.contains(widget.id) && link.taking[widget.id] == nil {
       let isHeld = holds.end(widget.id)
       // An earlier host may have made it stale. The instance sees to widgets of the bundle's kinds.
       let isLeft =
         widget.isStale && widget.error?.reason == BundleInstance.invalid
         && !kinds.contains(widget.kind)
       guard isHeld || isLeft else { continue }
+      if isHeld { declareRivals(of: widget.id, in: widget.applySet) }
       put(.note("bundle \(bundle.id): the file has widget \(widget.id) again"))
       call(.update(widget.id, WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
     }
     holds.keep(only: leaving, of: claims)
+    // Somebody took these while no host, or an earlier one, heard of it.
+    for widget in known where !claims.isOwn(widget) && holds.set(of: widget.id) == nil {
+      guard widget.isStale, let error = widget.error, error.reason == BundleInstance.invalid,
+        error.message.hasPrefix("the file of bundle \(bundle.id) ")
+      else { continue }
+      call(.update(widget.id, WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
+    }
   }
 
   private func specs(
@@ -129,13 +139,17 @@ extension DaemonConversation {
     guard let link = links[generation] else { return }
     let bundle = link.bundle
     let lost = Dictionary(grouping: BundleClaims.lost(results), by: \.widget)
-    let leaving = leaving(link, known)
+    // A widget that the daemon does not name has moved to another set meanwhile.
+    let going = Set(results.lazy.filter { $0.action == .deleted }.map(\.id))
+    let all = leaving(link, known)
+    for widget in all where !going.contains(widget.id) { holds.end(widget.id) }
+    let leaving = all.filter { going.contains($0.id) }
     var rest: [Widget] = []
     for widget in leaving {
       let fields = lost[widget.id]?.map(\.field.path) ?? []
       // The daemon names a limited number of values.
       let isNamed = !fields.isEmpty || BundleClaims.areCut(results)
-      if !isNamed || link.removesAtOnce {
+      if !isNamed || (link.removesAtOnce && !isWanted(widget)) {
         holds.end(widget.id)
         rest.append(widget)
       } else {
@@ -180,6 +194,7 @@ extension DaemonConversation {
     report("bundle \(bundle.id): widget \(widget.id): \(problem)")
     let error = WidgetError(reason: BundleInstance.invalid, message: problem)
     call(.update(widget.id, WidgetPatch(isStale: true, error: .some(error)), provider: ""))
+    for generation in links.generations { tell(.removed(widget.id), generation) }
   }
 
   /// Declares the widgets of the file beside those that stay for a while.
@@ -200,6 +215,111 @@ extension DaemonConversation {
     guard let link = links[generation] else { return }
     withdrawals.taken(link.inheriting, by: link.bundle.id)
     holds.declared(claims(of: link))
+    for (id, set) in link.taking.sorted(by: { WidgetID.inOrder($0.key, $1.key) }) {
+      holds.end(id)
+      declareRivals(of: id, in: HostState.provider(of: link.bundle.id))
+      let former = set.dropFirst(HostState.provider(of: "").count)
+      put(
+        .note(
+          "bundle \(link.bundle.id) has taken over widget \(id) from bundle \(former), with the"
+            + " values that users have set"))
+      call(.update(id, WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
+    }
+    links.change(generation) { $0.take([:]) }
+  }
+
+  // MARK: Widgets that move to another bundle
+
+  /// The reason why the bundle cannot declare its widgets. If there is none, the bundle takes over
+  /// widgets that other bundles no longer have.
+  mutating func conflict(with known: [Widget], _ generation: UInt64) -> String? {
+    giveBack(generation)
+    guard let link = links[generation] else { return nil }
+    let kinds = link.bundle.kindsOfWidgets
+    let own = claims(of: link)
+    let taking = known.filter { widget in
+      kinds[widget.id] == widget.kind && !own.isOwn(widget) && holds.offers(widget)
+        && isGivenUp(widget)
+    }
+    links.change(generation) {
+      $0.take(Dictionary(taking.map { ($0.id, $0.applySet) }) { first, _ in first })
+    }
+    let claims = links[generation].map { self.claims(of: $0) } ?? own
+    if let conflict = claims.conflict(with: known, leaving: holds.ids) {
+      links.change(generation) { $0.take([:]) }
+      return conflict
+    }
+    holds.take(Set(taking.map(\.id)))
+    return nil
+  }
+
+  /// Whether the daemon has taken a version of the widget's bundle that lacks the widget. If it
+  /// refuses the version, the former one runs again, and needs the widget. A version with another
+  /// kind needs the id.
+  private func isGivenUp(_ widget: Widget) -> Bool {
+    let owners = links.all.filter { claims(of: $0.bundle).has(widget.applySet) }
+    return !owners.isEmpty
+      && owners.allSatisfy { $0.hasDeclared && $0.bundle.kindsOfWidgets[widget.id] == nil }
+  }
+
+  /// The widget belongs to a set. Other bundles that left its id out because of a hold declare it, and
+  /// so learn who has it.
+  private mutating func declareRivals(of id: WidgetID, in set: String) {
+    for generation in links.generations {
+      guard let link = links[generation], link.hasDeclared,
+        link.bundle.kindsOfWidgets[id] != nil, !claims(of: link.bundle).has(set)
+      else { continue }
+      links.change(generation) { $0.declareAgain() }
+    }
+  }
+
+  /// Whether another bundle declares the widget with the same kind.
+  private func isWanted(_ widget: Widget) -> Bool {
+    !rests.wanting(widget.id, widget.kind).isEmpty
+      || links.all.contains { $0.bundle.kindsOfWidgets[widget.id] == widget.kind }
+  }
+
+  /// The bundle has not declared its widgets, so it has not taken over those of others.
+  mutating func giveBack(_ generation: UInt64) {
+    guard let link = links[generation], !link.taking.isEmpty else { return }
+    holds.giveBack(Set(link.taking.keys))
+    links.change(generation) { $0.take([:]) }
+    // A third bundle may have been refused meanwhile.
+    for id in link.taking.keys.sorted(by: WidgetID.inOrder) {
+      guard let kind = link.bundle.kindsOfWidgets[id] else { continue }
+      for holder in rests.wanting(id, kind) where bundle(of: holder) != link.bundle.id {
+        endRest(holder)
+      }
+    }
+  }
+
+  /// Retries refused bundles that declare widgets which this bundle no longer has.
+  mutating func offerHolds(_ generation: UInt64) {
+    guard let link = links[generation] else { return }
+    for (id, kind) in holds.offered(by: claims(of: link)) {
+      for holder in rests.wanting(id, kind) where bundle(of: holder) != link.bundle.id {
+        endRest(holder)
+      }
+    }
+  }
+
+  /// Ends the holds of widgets that have moved to another set.
+  mutating func endOutdatedHolds(_ news: DaemonNews) {
+    guard !holds.isEmpty else { return }
+    switch news {
+    case .snapshot(let widgets): for widget in widgets { endHold(outdatedBy: widget) }
+    case .widget(let widget): endHold(outdatedBy: widget)
+    case .removed: break
+    }
+  }
+
+  /// Makes a widget fresh that somebody else has taken, so nobody removes it.
+  private mutating func endHold(outdatedBy widget: Widget) {
+    guard holds.isOutdated(by: widget) else { return }
+    holds.end(widget.id)
+    declareRivals(of: widget.id, in: widget.applySet)
+    guard widget.isStale, widget.error?.reason == BundleInstance.invalid else { return }
+    call(.update(widget.id, WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
   }
 
   /// Tells which widgets of a bundle wait for their removal.

@@ -53,7 +53,7 @@ extension DaemonConversation {
   }
 
   /// Ends a wait: retries.
-  private mutating func endRest(_ holder: Rests.Holder) {
+  mutating func endRest(_ holder: Rests.Holder) {
     guard cancelRest(holder) else { return }
     switch holder {
     case .connection(let generation): links.change(generation) { $0.endConnectionRest() }
@@ -64,13 +64,14 @@ extension DaemonConversation {
 
   /// Retries bundles that the daemon has refused: one, or all if `id` is nil.
   mutating func retry(_ id: String?) {
-    for holder in rests.holders {
-      let bundle =
-        switch holder {
-        case .connection(let generation), .work(let generation): links[generation]?.bundle.id
-        case .version(let bundle): bundle
-        }
-      if id == nil || bundle == id { endRest(holder) }
+    for holder in rests.holders where id == nil || bundle(of: holder) == id { endRest(holder) }
+  }
+
+  /// The bundle that waits.
+  func bundle(of holder: Rests.Holder) -> String? {
+    switch holder {
+    case .connection(let generation), .work(let generation): links[generation]?.bundle.id
+    case .version(let id): id
     }
   }
 

@@ -2,11 +2,14 @@ import WidgetBundle
 import WidgetModel
 
 /// Widgets that a bundle's file no longer has, or that a bundle with a former id had. The edit may
-/// be a slip, so widgets on which users have set values stay for a while, stale.
+/// be a slip, so widgets on which users have set values stay for a while, stale. Meanwhile, another
+/// bundle can take them over.
 struct Holds: Sendable {
   private struct Hold: Hashable, Sendable {
     enum Phase: Hashable, Sendable {
       case waiting(until: Duration)
+      /// Another bundle is declaring the widget.
+      case taking(until: Duration)
       /// The widget is removed with the next declaration.
       case over
       /// A version that has the widget is loaded, but has not declared its widgets yet. If the next
@@ -47,6 +50,30 @@ struct Holds: Sendable {
   /// Whether widgets of a set stay for a while.
   func has(_ set: String) -> Bool { holds.values.contains { $0.set == set } }
 
+  /// The set of a widget that stays for a while; nil for other widgets.
+  func set(of id: WidgetID) -> String? { holds[id]?.set }
+
+  /// Whether another bundle that declares the widget with the same kind can take it over.
+  func offers(_ widget: Widget) -> Bool {
+    guard let hold = holds[widget.id], hold.end != nil else { return false }
+    return hold.set == widget.applySet && hold.kind == widget.kind
+  }
+
+  /// Whether the widget has moved to another set, so that nobody removes it.
+  func isOutdated(by widget: Widget) -> Bool {
+    guard let hold = holds[widget.id], hold.set != widget.applySet else { return false }
+    if case .taking = hold.phase { return false }
+    return true
+  }
+
+  /// All widgets that stay for a while.
+  var ids: Set<WidgetID> { Set(holds.keys) }
+
+  /// The widgets of a bundle whose time runs, with their kinds.
+  func offered(by claims: BundleClaims) -> [(id: WidgetID, kind: KindName)] {
+    waiting(of: claims).compactMap { id in holds[id].map { (id, $0.kind) } }
+  }
+
   /// The widgets of a bundle that stay for a while.
   func widgets(of claims: BundleClaims) -> Set<WidgetID> {
     Set(holds.filter { claims.has($0.value.set) }.keys)
@@ -61,8 +88,9 @@ struct Holds: Sendable {
 
   /// The file lacks a widget.
   mutating func leave(_ widget: Widget, until end: Duration) -> Fate {
-    switch holds[widget.id]?.phase {
-    case .waiting: return .waits
+    let hold = holds[widget.id].flatMap { $0.set == widget.applySet ? $0 : nil }
+    switch hold?.phase {
+    case .waiting, .taking: return .waits
     case .over: return .goes
     case .undone, nil:
       holds[widget.id] = Hold(
@@ -77,6 +105,20 @@ struct Holds: Sendable {
       guard let id = spec.id, let hold = holds[id], hold.kind == spec.kind, claims.has(hold.set)
       else { continue }
       holds[id]?.phase = .undone
+    }
+  }
+
+  /// Another bundle declares the widgets. Their time stands still.
+  mutating func take(_ ids: Set<WidgetID>) {
+    for id in ids {
+      if case .waiting(let end)? = holds[id]?.phase { holds[id]?.phase = .taking(until: end) }
+    }
+  }
+
+  /// The other bundle has not taken the widgets over.
+  mutating func giveBack(_ ids: Set<WidgetID>) {
+    for id in ids {
+      if case .taking(let end)? = holds[id]?.phase { holds[id]?.phase = .waiting(until: end) }
     }
   }
 

@@ -14,7 +14,10 @@ struct Rests: Sendable {
 
   private struct Rest: Sendable {
     let kinds: [KindName]
-    let ids: [WidgetID]
+    /// The kinds of the bundle's widgets, by widget.
+    let widgets: [WidgetID: KindName]
+    /// The set and provider of the bundle.
+    let set: String
     /// The time of the retry in any case; nil for never.
     let end: Duration?
     var known: Circumstances?
@@ -32,8 +35,8 @@ struct Rests: Sendable {
   mutating func begin(_ holder: Holder, _ bundle: Bundle, until end: Duration?) {
     let kinds = Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind))
     rests[holder] = Rest(
-      kinds: kinds.sorted { $0.rawValue < $1.rawValue }, ids: bundle.widgets.compactMap(\.id),
-      end: end)
+      kinds: kinds.sorted { $0.rawValue < $1.rawValue }, widgets: bundle.kindsOfWidgets,
+      set: HostState.provider(of: bundle.id), end: end)
   }
 
   /// Ends a wait.
@@ -46,7 +49,9 @@ struct Rests: Sendable {
 
   /// The question about the owners of a bundle's kinds and widgets.
   func question(of holder: Holder) -> DaemonCall? {
-    rests[holder].map { .standing(kinds: $0.kinds, widgets: $0.ids) }
+    rests[holder].map { rest in
+      .standing(kinds: rest.kinds, widgets: rest.widgets.keys.sorted(by: WidgetID.inOrder))
+    }
   }
 
   mutating func asked(_ holder: Holder, with call: CallID) {
@@ -54,7 +59,9 @@ struct Rests: Sendable {
     rests[holder]?.lookAt = nil
   }
 
-  /// The question is answered, or has failed. A missing answer is not a change.
+  /// The question is answered, or has failed. A missing answer is not a change. Neither is a change
+  /// of the bundle's own kinds and widgets: the refused version and the former one make these
+  /// changes themselves, so each retry would cause the next one.
   ///
   /// - Returns: whether the owners have changed.
   mutating func answered(
@@ -62,13 +69,20 @@ struct Rests: Sendable {
   ) -> Bool {
     rests[holder]?.look = nil
     rests[holder]?.lookAt = deadline
-    guard let circumstances else { return false }
+    guard let rest = rests[holder], let circumstances = circumstances?.without(rest.set) else {
+      return false
+    }
     let known = rests[holder]?.known ?? circumstances
     rests[holder]?.known = circumstances
     return known != circumstances
   }
 
   func contains(_ holder: Holder) -> Bool { rests[holder] != nil }
+
+  /// The waits of bundles that declare the widget with this kind, in order.
+  func wanting(_ id: WidgetID, _ kind: KindName) -> [Holder] {
+    holders.filter { rests[$0]?.widgets[id] == kind }
+  }
 
   // MARK: Time
 
@@ -84,5 +98,20 @@ struct Rests: Sendable {
       guard let rest = rests[holder], isDue(rest.end) || isDue(rest.lookAt) else { return nil }
       return (holder, isDue(rest.end))
     }
+  }
+}
+
+extension Circumstances {
+  /// The kinds and widgets of others than the bundle.
+  fileprivate func without(_ set: String) -> Circumstances {
+    Circumstances(
+      kinds: kinds.filter { $0.provider != set }, widgets: widgets.filter { $0.applySet != set })
+  }
+}
+
+extension Bundle {
+  /// The kinds of the widgets that the file has, by widget.
+  var kindsOfWidgets: [WidgetID: KindName] {
+    Dictionary(widgets.compactMap { spec in spec.id.map { ($0, spec.kind) } }) { first, _ in first }
   }
 }

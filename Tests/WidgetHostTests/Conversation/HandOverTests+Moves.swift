@@ -1,0 +1,198 @@
+import Testing
+import WidgetBundle
+import WidgetClient
+import WidgetModel
+
+@testable import WidgetHost
+
+// Widgets that move from the file of bundle `a` to the file of bundle `b`.
+extension HandOverTests {
+  /// Bundle `b` runs, too. A user has set a value on widget `w` of bundle `a`.
+  private mutating func beginTwo(_ widgets: String, kinds: [String]) throws {
+    try edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")
+    try begin(widgets, kinds: kinds)
+  }
+
+  private mutating func editB(
+    _ widgets: String, kinds: [String] = ["j"], isInstalled: Bool = false
+  ) throws {
+    try edit(
+      "b", "u: {kind: j}, \(widgets)", kinds: kinds, isInstalled: isInstalled, in: "/b/y")
+  }
+
+  /// Tells the watches which widgets have changed.
+  private mutating func tellNews() {
+    while !daemon.news.isEmpty {
+      guard case .changed(let widget) = daemon.news.removeFirst() else { continue }
+      for (watch, kinds) in watches where kinds.contains(widget.kind) {
+        run(machine.handle(.watch(watch, .widget(widget)), at: time))
+      }
+    }
+  }
+
+  private var loads: Int { notes.count { $0.hasPrefix("bundle b ") && $0.contains("loaded") } }
+
+  @Test(arguments: [true, false], [true, false])
+  mutating func `a widget that moves to another bundle keeps its values`(
+    leavesFirst: Bool, movesKind: Bool
+  ) throws {
+    try beginTwo("w: {kind: k}, v: {kind: l}", kinds: ["k", "l"])
+    func leave(_ tests: inout HandOverTests) throws {
+      try tests.edit("a", "v: {kind: l}", kinds: movesKind ? ["l"] : ["k", "l"])
+    }
+    if leavesFirst {
+      try leave(&self)
+      #expect(state("w") == "bundle/a stale a user's")
+      pass(.seconds(2))
+    }
+    try editB("w: {kind: k}", kinds: movesKind ? ["j", "k"] : ["j"])
+    if !leavesFirst {
+      #expect(state("w") == "bundle/a fresh a user's")
+      pass(.seconds(2))
+      try leave(&self)
+      pass(.seconds(2))
+    }
+    #expect(state("w") == "bundle/b fresh a user's" && widget("w")?.error == nil)
+    #expect(reports.contains { $0.contains("refuses the bundle") } != leavesFirst)
+    pass(limit * 2)
+    #expect(state("w") == "bundle/b fresh a user's" && daemon.lost.isEmpty && kept.isEmpty)
+    #expect(widget("bundle/a")?.data["remarks"] == .list([]))
+    #expect(widget("bundle/b")?.data["state"] == .string("running"))
+    #expect(machine.nextDeadline == nil)
+  }
+
+  @Test mutating func `it keeps them if it moves while no host runs`() throws {
+    try beginTwo("w: {kind: k}, v: {kind: k}", kinds: ["k"])
+    try restart {
+      try $0.edit("a", "v: {kind: k}")
+      try $0.editB("w: {kind: k}")
+    }
+    pass(.seconds(2))
+    #expect(state("w") == "bundle/b fresh a user's" && daemon.lost.isEmpty)
+  }
+
+  @Test
+  mutating func `an installed version that lacks a widget leaves it for a bundle that has it`()
+    throws
+  {
+    try beginTwo("w: {kind: k}, v: {kind: k}, x: {kind: k}", kinds: ["k"])
+    try editB("w: {kind: k}", isInstalled: true)
+    daemon.setValue(of: try #require(WidgetID("x")))
+    try edit("a", "v: {kind: k}", isInstalled: true)
+    #expect(state("w") == "bundle/b fresh a user's")
+    #expect(kept.count == 1 && kept[0].contains("widget x is removed"))
+  }
+
+  @Test mutating func `a bundle that cannot declare its widgets takes nothing over`() throws {
+    try beginTwo("w: {kind: k}, v: {kind: k}", kinds: ["k"])
+    try edit("a", "v: {kind: k}")
+    daemon.refusedID = WidgetID("w")
+    try editB("w: {kind: k}")
+    daemon.refusedID = nil
+    #expect(state("w") == "bundle/a stale a user's")
+    // The former version runs again.
+    #expect(widget("bundle/b")?.data["state"] == .string("failed"))
+    pass(limit)
+    #expect(kept.count == 1 && kept[0].contains("bundle a: widget w is removed"))
+  }
+
+  @Test mutating func `a refused version of the first bundle gives nothing up`() throws {
+    try beginTwo("w: {kind: k}, v: {kind: k}", kinds: ["k"])
+    try takeKind()
+    try edit("a", "v: {kind: k}", kinds: ["k", "taken"])
+    try editB("w: {kind: k}")
+    pass(limit * 2)
+    #expect(state("w") == "bundle/a fresh a user's" && daemon.lost.isEmpty)
+  }
+
+  /// The refused version wants the widget that its own former version gives up.
+  @Test mutating func `a bundle does not retry because of its own former version`() throws {
+    try beginTwo("w: {kind: k}, v: {kind: k}", kinds: ["k"])
+    try edit("a", "v: {kind: k}")
+    try takeKind()
+    try edit("a", "w: {kind: k}, v: {kind: k}", kinds: ["k", "taken"])
+    let refusals = reports.count { $0.contains("refuses the bundle") }
+    #expect(refusals == 1)
+    pass(.seconds(20))
+    #expect(reports.count { $0.contains("refuses the bundle") } == refusals)
+    pass(limit)
+    #expect(widget("w") == nil && kept.count == 1)
+  }
+
+  /// The file of the first bundle still has the id, for a widget of another kind.
+  @Test mutating func `a bundle keeps a widget whose kind its file has changed`() throws {
+    try beginTwo("w: {kind: k}, v: {kind: l}", kinds: ["k", "l"])
+    try edit("a", "w: {kind: l}, v: {kind: l}", kinds: ["l"])
+    try editB("w: {kind: k}", kinds: ["j", "k"])
+    #expect(state("w") == "bundle/a stale a user's")
+    pass(limit + .seconds(2))
+    #expect(widget("w")?.kind.rawValue == "l" && widget("w")?.applySet == "bundle/a")
+  }
+
+  @Test mutating func `a widget with another kind is refused once, and then new`() throws {
+    try beginTwo("w: {kind: k}, v: {kind: l}", kinds: ["k", "l"])
+    try edit("a", "v: {kind: l}", kinds: ["l"])
+    pass(.seconds(2))
+    try editB("w: {kind: m}", kinds: ["j", "m"])
+    pass(limit - .seconds(3))
+    let refusals = reports.filter { $0.contains("refuses the bundle") }
+    try #require(refusals.count == 1)
+    #expect(
+      refusals[0].contains(
+        "belongs to bundle/a, whose file no longer has it; widgetd-host removes it within 30"
+          + " seconds with the values that users have set; to keep the values, give the widget the"
+          + " kind k in this file, too"))
+    #expect(loads == 3, "the first version, the refused one, and the first one again")
+    #expect(state("w") == "bundle/a stale a user's")
+    pass(.seconds(5))
+    #expect(widget("w")?.kind.rawValue == "m" && loads == 4 && kept.count == 1)
+  }
+
+  @Test mutating func `the bundle that has the kind leaves a widget alone that waits`() throws {
+    try edit("b", "w: {kind: k}, u: {kind: j}", kinds: ["j"], in: "/b/y")
+    try begin("v: {kind: k}")
+    tellNews()
+    try editB("v2: {kind: j}")
+    tellNews()
+    let words = "no longer has this widget"
+    #expect(state("w") == "bundle/b stale a user's")
+    #expect(widget("w")?.error?.message.contains(words) == true)
+    run(machine.found(.broken(problem: "wrong", digest: 99), in: "/b/x", at: time))
+    #expect(widget("v")?.error?.message == "wrong")
+    #expect(widget("w")?.error?.message.contains(words) == true && widget("w")?.isStale == true)
+    // The next version of that bundle, too.
+    try edit("a", "v: {kind: k}, v3: {kind: k}")
+    tellNews()
+    run(machine.found(.broken(problem: "wrong", digest: 98), in: "/b/x", at: time))
+    #expect(widget("w")?.error?.message.contains(words) == true)
+  }
+
+  @Test(arguments: [true, false])
+  mutating func `a widget that another program takes in time is fresh`(isTold: Bool) throws {
+    try begin("w: {kind: k}, v: {kind: k}")
+    try edit("a", "v: {kind: k}")
+    tellNews()
+    daemon.move(try #require(WidgetID("w")), to: "mine")
+    if isTold { tellNews() } else { pass(limit) }
+    #expect(state("w") == "mine fresh a user's" && widget("w")?.error == nil)
+    #expect(widget("bundle/a")?.data["remarks"] == .list([]))
+    pass(limit * 2)
+    #expect(state("w") == "mine fresh a user's")
+  }
+
+  @Test mutating func `a bundle that is removed while the daemon is away does not come back`()
+    throws
+  {
+    try begin("w: {kind: k}")
+    let session = try #require(hostSession)
+    run(machine.handle(.session(session, .lost("gone")), at: time))
+    run(machine.found(nil, in: "/b/x", absence: .removed, at: time))
+    run(machine.handle(.session(session, .opened(epoch: 2)), at: time))
+    pass(limit / 2)
+    #expect(widget("bundle/a") == nil && widget("w") == nil)
+    #expect(!reports.contains { $0.contains("put it back") })
+    // A later bundle of this id is remembered.
+    try edit("a", "w: {kind: k}")
+    #expect(state("w") == "bundle/a fresh ")
+  }
+}
