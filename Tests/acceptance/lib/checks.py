@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import traceback
 
 from lib.system import eventually
@@ -13,6 +14,7 @@ class Checks:
     def __init__(self, title):
         self.title, self.passed, self.failed = title, 0, 0
         self.skipped = []
+        self.lock = threading.Lock()
 
     def __enter__(self):
         print(f"# {self.title}", flush=True)
@@ -20,12 +22,11 @@ class Checks:
 
     def that(self, what, holds, found=""):
         """Records one check; `found` is shown if it fails."""
-        if holds:
-            self.passed += 1
-            print(f"ok    {what}", flush=True)
-        else:
-            self.failed += 1
-            print(f"FAIL  {what}" + (f": {found}" if found != "" else ""), flush=True)
+        words = f"FAIL  {what}" + (f": {found}" if found != "" else "")
+        # Threads can check at the same time.
+        with self.lock:
+            self.passed, self.failed = self.passed + bool(holds), self.failed + (not holds)
+            print(f"ok    {what}" if holds else words, flush=True)
         return holds
 
     def equal(self, what, found, expected):
