@@ -38,10 +38,10 @@ struct Selection {
     predicate?.holds(for: record, atMost: costMax, spending: &budget) ?? true
   }
 
-  /// The cost of a test of one record, without the expression. A step of an expression costs 1.
-  private var costOfLook: Int {
-    1 + (selector.kinds.count + selector.families.count + selector.labels.count) / 4
-      + selector.ids.count / 64
+  /// The cost of a test of one record, without the expression. A step of an expression costs 1. Kinds
+  /// are in a set.
+  var costOfLook: Int {
+    1 + selector.families.count / 4 + selector.labels.count / 2 + selector.ids.count / 8
   }
 
   /// The maximum cost of a test of one record.

@@ -26,6 +26,8 @@
     private var lastAcceptedID: UInt32?
     /// The latest streams that the daemon has refused, the oldest first.
     private var refusedIDs = CircularBuffer<UInt32>()
+    /// The same as a set, for look-ups.
+    private var refused: Set<UInt32> = []
     /// The maximum number of `refusedIDs`: the streams that a peer may have open. It knows of the
     /// refusal of the older ones.
     private let streamsMax: Int
@@ -69,8 +71,11 @@
     /// https://github.com/apple/swift-nio-http2/blob/1.46.0/Sources/NIOHTTP2/HTTP2ChannelHandler.swift.
     /// grpc-swift has no setting for this, and no issue asks for one (November 2026).
     mutating func refuse(_ streamID: UInt32) {
-      if refusedIDs.count >= streamsMax { _ = refusedIDs.popFirst() }
+      guard refused.insert(streamID).inserted else { return }
       refusedIDs.append(streamID)
+      if refusedIDs.count > streamsMax, let oldest = refusedIDs.popFirst() {
+        refused.remove(oldest)
+      }
     }
 
     /// The bytes of data that were dropped since the last call. HTTP/2 does not know of them, so
@@ -146,7 +151,7 @@
 
     /// The head of a refused stream must pass: it changes the state of HPACK.
     private func isDropped(_ head: FrameHead) -> Bool {
-      if head.type == FrameHead.data, refusedIDs.contains(head.streamID) { return true }
+      if head.type == FrameHead.data, refused.contains(head.streamID) { return true }
       guard let lastAcceptedID, head.streamID > lastAcceptedID else { return false }
       return head.type != FrameHead.headers && head.type != FrameHead.continuation
     }

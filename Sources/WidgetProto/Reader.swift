@@ -124,10 +124,12 @@ struct Reader {
   /// Refuses a list of names in a request that is longer than any limit of the daemon allows.
   func checkNames(_ field: StaticString, _ count: Int) throws(WireError) {
     guard count <= WireLimits.namesMax else {
-      throw .invalidField(
-        path: "\(field)",
-        description: "\(count) are too many; send at most \(WireLimits.namesMax) in one request")
+      throw .invalidField(path: "\(field)", description: Reader.tooMany(count))
     }
+  }
+
+  static func tooMany(_ count: Int) -> String {
+    "\(count) are too many; send at most \(WireLimits.namesMax) in one request"
   }
 
   /// Reads the ids of a request.

@@ -10,6 +10,10 @@ extension Selector: ConvertibleMessage {
     try reader.checkNames("kinds", c.pointee.n_kinds)
     try reader.checkNames("families", c.pointee.n_families)
     try reader.checkNames("labels", c.pointee.n_labels)
+    try Selector.checkValues(c)
+    // In one piece, because the selector keeps them also in a set.
+    var kinds: [KindName] = []
+    kinds.reserveCapacity(c.pointee.n_kinds)
     for index in 0..<c.pointee.n_kinds {
       guard let kind = KindName(reader.string(c.pointee.kinds[index])) else {
         throw .invalidField(
@@ -17,12 +21,27 @@ extension Selector: ConvertibleMessage {
       }
       kinds.append(kind)
     }
+    self.kinds = kinds
     families = try reader.families(c.pointee.n_families, c.pointee.families)
     labels = try reader.list("labels", c.pointee.n_labels, c.pointee.labels) {
       (element) throws(WireError) in
       try LabelRequirement(c: element, reader)
     }
     expression = reader.string(c.pointee.expression)
+  }
+
+  /// Refuses label conditions that have too many values together.
+  private static func checkValues(
+    _ c: UnsafePointer<Widgetd__V1__WidgetSelector>
+  ) throws(WireError) {
+    var count = 0
+    for index in 0..<c.pointee.n_labels {
+      count += c.pointee.labels?[index]?.pointee.n_values ?? 0
+      guard count <= WireLimits.namesMax else {
+        throw .invalidField(
+          path: "labels[\(index)].values", description: Reader.tooMany(count))
+      }
+    }
   }
 
   func fill(

@@ -23,6 +23,20 @@ struct EventTests {
     #expect(try store.changes(since: 1).changes.isEmpty)
   }
 
+  @Test func `a page of events ends early if the selector has many conditions`() throws {
+    var store = try Store(widgets: ["a"])
+    for _ in 0..<20 { try store.send("click", to: "a") }
+    func lastLookedAt(_ selector: Selector) -> UInt64 {
+      store.events(after: 0, selecting: selector, costMax: 50).cursor
+    }
+    #expect(lastLookedAt(Selector()) == 20)
+    let labels = (0..<20).map { LabelRequirement(key: "l\($0)", operator: .notExists) }
+    // Each look costs 11.
+    #expect(lastLookedAt(Selector(labels: labels)) == 5)
+    let ids: [WidgetID] = try (0..<80).map { try #require(WidgetID("w\($0)")) }
+    #expect(lastLookedAt(Selector(ids: ids)) == 5)
+  }
+
   @Test func `sequence numbers count up over all widgets`() throws {
     var store = try Store(widgets: ["a", "b"])
     for sequence in 1...5 as ClosedRange<UInt64> {

@@ -53,4 +53,21 @@ struct NamesTests {
       expect(try fault(WatchWidgetsRequest(readMask: mask)), "read_mask.paths")
     }
   }
+
+  @Test func `the values of all labels together are counted`() throws {
+    let half = (0...Self.max / 2).map { "v\($0)" }
+    let labels = ["a", "b", "c"].map { LabelRequirement(key: $0, operator: .isIn, values: half) }
+    #expect(
+      try fault(RefreshWidgetsRequest(.selector(Selector(labels: labels))))
+        == "selector.labels[1].values")
+    #expect(try fault(RefreshWidgetsRequest(.selector(Selector(labels: [labels[0]])))) == nil)
+  }
+
+  @Test func `the kinds of a selector keep their order`() throws {
+    let kinds = try (0..<Self.max).map { try #require(KindName("k\($0)")) }
+    let codec = WireCodec()
+    let bytes = try codec.encode(RefreshWidgetsRequest(.selector(Selector(kinds: kinds))))
+    let decoded = try codec.decode(RefreshWidgetsRequest.self, from: bytes)
+    #expect(decoded.target == .selector(Selector(kinds: kinds)))
+  }
 }

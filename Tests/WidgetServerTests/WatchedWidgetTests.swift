@@ -160,6 +160,20 @@ import WidgetStorage
     }
   }
 
+  @Test func `selectors with many labels cost more, up to the limit of one widget`() throws {
+    let store = try Self.store(1)
+    var selectors = WatchedSelectors()
+    for number in 0..<200 {
+      let labels = (0..<1_024).map { LabelRequirement(key: "l\($0)", operator: .notExists) }
+      selectors.add(
+        Selector(labels: labels + [LabelRequirement(key: "x\(number)", operator: .exists)]),
+        in: store)
+    }
+    var cost = 0
+    #expect(selectors.select(try .make("w0"), try .make("gauge"), in: store, cost: &cost))
+    #expect(cost >= WatchedSelectors.widgetCostMax && cost < WatchedSelectors.widgetCostMax + 100)
+  }
+
   @Test func `a test costs more if its expression takes more steps`() throws {
     let store = try Self.store(1)
     func cost(_ expression: String) throws -> Int {

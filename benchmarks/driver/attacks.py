@@ -151,6 +151,17 @@ ATTACKS = {
             frames("ListWidgets", 1, 1 + 2 * number, selector={
                 "expression": f"{PATTERNS} || {number} == 1"}) for number in range(200)), 200),
         prepare_widgets),
+    "names": Attack(
+        "16 x 200 lists of 800 kinds and 200 labels",
+        lambda path: flood(path, 16, frames("ListWidgets", 200, selector={
+            "kinds": [f"k{number}" for number in range(800)],
+            "labels": [{"key": f"l{number}", "operator": 4} for number in range(200)]}), 200),
+        prepare_widgets),
+    "values": Attack(
+        "100 lists with 128 x 4,096 values of labels",
+        lambda path: flood(path, 1, frames("ListWidgets", 100, selector={
+            "labels": [{"key": f"l{number}", "operator": 1, "values": [""] * 4_096}
+                       for number in range(128)]}), 100)),
     "audience": Attack(
         "1,000 watches with costly expressions, watched",
         lambda path: watch_the_watched(path, 4, 250, 20)),

@@ -12,8 +12,8 @@ extension TTRPCConnection {
         guard let method = Method.find(service: envelope.service, method: envelope.method) else {
           refuseNow(
             .unknownMethod(
-              String(decoding: envelope.service, as: UTF8.self),
-              String(decoding: envelope.method, as: UTF8.self)), streamID)
+              String(decoding: envelope.service.prefix(nameBytesMax), as: UTF8.self),
+              String(decoding: envelope.method.prefix(nameBytesMax), as: UTF8.self)), streamID)
           return false
         }
         body(method, envelope)
@@ -24,4 +24,7 @@ extension TTRPCConnection {
       return false
     }
   }
+
+  /// The most bytes of an unknown name that the refusal repeats.
+  private var nameBytesMax: Int { 256 }
 }

@@ -28,7 +28,7 @@ struct WatchedSelectors {
   /// The same limit for selectors without expressions.
   static let plainMax = 4_096
   /// The limit of the cost of one widget's tests. Beyond it, the widget counts as watched, and no
-  /// more expressions are tested.
+  /// more selectors are tested.
   static let widgetCostMax = 8_192
 
   mutating func add(_ selector: Selector, in store: borrowing WidgetStore) {
@@ -108,8 +108,11 @@ struct WatchedSelectors {
     if everything > 0 || ids[id] != nil || kinds[kind] != nil { return true }
     guard plain.count <= WatchedSelectors.plainMax else { return true }
     for counted in plain.values {
-      cost += 1
-      if store.passes(id, counted.test) { return true }
+      guard cost < costMax else { return true }
+      var budget = Int.max
+      let passes = store.passes(id, counted.test, spending: &budget)
+      cost += 1 + (Int.max - budget) / WatchedSelectors.stepsOfTest
+      if passes { return true }
     }
     guard expressions.count <= WatchedSelectors.expressionsMax else { return true }
     for counted in expressions.values {

@@ -418,13 +418,13 @@ final class FrameMaker {
     return messages
   }
 
-  /// Event frames after a sequence number, and how far they go.
+  /// Event frames after a sequence number, and how far they go. They end early if the tests cost too
+  /// much.
   func eventMessages(
     _ group: WatchGroup, after sequence: UInt64, limit: Int
   ) -> (messages: [EncodedMessage], cursor: UInt64) {
     let page = context.store.events(
-      after: sequence, limit: limit,
-      costMax: limit == .max ? .max : context.limits.store.scanCostMax,
+      after: sequence, limit: limit, costMax: context.limits.store.scanCostMax,
       selecting: group.filter.selector,
       names: group.filter.eventNames)
     var messages: [EncodedMessage] = []

@@ -24,16 +24,16 @@ extension WatchRounds {
     of group: WatchGroup, fromRevision: Revision, fromSequence: UInt64, at instant: NIODeadline
   ) {
     _ = hurryTheme(to: group, since: fromRevision)
-    var events: [EncodedMessage] = []
+    var (events, end) = ([EncodedMessage](), sentSequence)
     if group.filter.wantsEvents, fromSequence != sentSequence {
-      events = frames.eventMessages(group, after: fromSequence, limit: .max).messages
+      (events, end) = frames.eventMessages(group, after: fromSequence, limit: .max)
     }
     for subscription in group.members where subscription.isCaughtUp && !subscription.isFinished {
       let getsEvents = subscription.sink.isWritable
       if getsEvents { deliver(events, to: subscription, at: instant, isChange: false) }
       // Begins a `batch_delay`.
       _ = subscription.holdsBack(at: instant, isHurried: instant < hurriesUntil)
-      subscription.fallBehind(at: fromRevision, getsEvents ? sentSequence : fromSequence)
+      subscription.fallBehind(at: fromRevision, getsEvents ? end : fromSequence)
       markReady(subscription)
     }
   }

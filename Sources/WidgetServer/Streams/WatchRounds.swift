@@ -222,7 +222,11 @@ final class WatchRounds {
     guard group.members.contains(where: \.isCaughtUp) else { return }
     var messages: [EncodedMessage] = []
     if group.filter.wantsEvents, fromSequence != sentSequence {
-      messages = frames.eventMessages(group, after: fromSequence, limit: .max).messages
+      let (events, end) = frames.eventMessages(group, after: fromSequence, limit: .max)
+      guard end >= sentSequence else {
+        return postpone(group, fromRevision: fromRevision, fromSequence: fromSequence)
+      }
+      messages = events
     }
     let eventCount = messages.count
     if group.filter.wantsState, fromRevision != sentRevision {
