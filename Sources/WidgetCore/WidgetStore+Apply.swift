@@ -104,8 +104,14 @@ extension WidgetStore {
     if declaration.isForeign {
       plan.ownership?.note(record.presence, presence, by: FieldOwner.user(caller.uid))
     } else {
-      if spec.isVisible != nil { plan.ownership?[FieldOwner.visible] = nil }
-      if spec.isEnabled != nil { plan.ownership?[FieldOwner.enabled] = nil }
+      // A set that names a user's state leaves it the user's, unless the set owns its fields.
+      let (was, owns) = (record.presence, declaration.ownsFields)
+      if let isVisible = spec.isVisible, owns || isVisible != was.isVisible {
+        plan.ownership?[FieldOwner.visible] = nil
+      }
+      if let isEnabled = spec.isEnabled, owns || isEnabled != was.isEnabled {
+        plan.ownership?[FieldOwner.enabled] = nil
+      }
     }
     let family = spec.family ?? record.family
     let ownership = plan.ownership == record.ownership ? nil : plan.ownership

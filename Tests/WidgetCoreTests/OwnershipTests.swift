@@ -318,6 +318,15 @@ struct OwnershipTests: ContentSamples {
     #expect(throws: StoreError.self) {
       try store.update("c", .with { $0.releases = ["visible"] })
     }
+    // Another set that names the state as it is leaves it the user's.
+    try store.run(.setPresence(.ids(["c"]), .hide))
+    var same = spec()
+    (same.isVisible, same.isEnabled) = (false, true)
+    try store.declare([same], in: "mine")
+    #expect(owner("visible", in: store) == "user 1000")
+    same.isVisible = true
+    try store.declare([same], in: "mine")
+    #expect(owner("visible", in: store) == nil)
     // A widget that nobody has declared has no owners.
     try store.create("plain", kind: "counter")
     try store.run(.setPresence(.ids(["plain"]), .hide))
