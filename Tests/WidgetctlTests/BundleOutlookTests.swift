@@ -81,7 +81,8 @@ struct BundleOutlookTests {
     #expect(
       remark.text
         == "the bundle no longer has the widget \"c2\", on which users set data.v; these values "
-        + "are lost with the widget; to keep them, leave it in the file")
+        + "are lost with the widget, unless another installed bundle has it with the same kind; to "
+        + "keep them, leave it in the file")
     #expect(BundleOutlook.removed(leaving, keeping: [id], by: set) == nil)
     #expect(BundleOutlook.removed(try known(set, [files]), keeping: [], by: set) == nil)
     #expect(BundleOutlook.removed(try known("", [mine]), keeping: [], by: set) == nil)

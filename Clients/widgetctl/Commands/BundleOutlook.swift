@@ -259,7 +259,9 @@ struct BundleOutlook: Hashable, Sendable {
     return Remark(
       path: "widgets.\(id)",
       message: "the bundle no longer has the widget \"\(id)\", on which users set \(list)",
-      hint: "these values are lost with the widget; to keep them, leave it in the file")
+      hint:
+        "these values are lost with the widget, unless another installed bundle has it with the "
+        + "same kind; to keep them, leave it in the file")
   }
 
   /// The fields that keep their value, though the file declares another.

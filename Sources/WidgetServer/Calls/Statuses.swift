@@ -101,8 +101,8 @@ extension RPCStatus {
         // Nobody can remove the kinds of the daemon.
         case "widgetd": "Choose another name."
         case _ where provider.hasPrefix(bundle):
-          "Choose another name, or remove the bundle "
-            + "(`widgetctl bundle rm \(provider.dropFirst(bundle.count))`)."
+          "Choose another name, or delete the kind and its widgets from the file of bundle "
+            + "\(provider.dropFirst(bundle.count))."
         default: "Choose another name, or remove the kind (`widgetctl rm-kind \(name)`)."
         }
       self.init(
