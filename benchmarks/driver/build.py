@@ -142,3 +142,10 @@ def find_widgetd():
     if not path:
         say("widgetd is left out: it does not build")
     return path
+
+
+def commit():
+    """The commit of the sources, with `+` if they were changed since."""
+    described = subprocess.run(["git", "describe", "--always", "--abbrev=8", "--exclude=*", "--dirty=+"],
+                               cwd=ROOT, capture_output=True, text=True, check=False)
+    return described.stdout.strip() or "unknown"

@@ -26,13 +26,14 @@ class Peer:
 
     `name` is its column, `protocol` the load generator's word for its wire, and `arguments` makes
     its command line from the socket's path and an empty folder for its state. `loadgen` names the
-    program that speaks the protocol.
+    program that speaks the protocol. A peer with `is_widgetd` takes more arguments of its command line.
     """
 
-    def __init__(self, name, protocol, arguments):
+    def __init__(self, name, protocol, arguments, is_widgetd=False):
         self.name = name
         self.protocol = protocol
         self.arguments = arguments
+        self.is_widgetd = is_widgetd
         self.loadgen = "loadgen-grpc" if protocol == "grpc" else "loadgen"
 
 
@@ -59,10 +60,10 @@ def peers(binaries, widgetd_binary):
                 widgetd_binary, "--socket", path, "--state-directory", state, "--store", store,
                 *extra]
 
-        found["memory"] = Peer("memory", "ttrpc", widgetd_arguments("memory"))
-        found["sqlite"] = Peer("sqlite", "ttrpc", widgetd_arguments("sqlite"))
+        found["memory"] = Peer("memory", "ttrpc", widgetd_arguments("memory"), is_widgetd=True)
+        found["sqlite"] = Peer("sqlite", "ttrpc", widgetd_arguments("sqlite"), is_widgetd=True)
         if "loadgen-grpc" in binaries:
-            found["grpc"] = Peer("grpc", "grpc", widgetd_arguments("memory"))
+            found["grpc"] = Peer("grpc", "grpc", widgetd_arguments("memory"), is_widgetd=True)
     if "grpc-c++" in binaries:
         found["grpc-c++"] = Peer("grpc-c++", "grpc",
                                  lambda path, _: [binaries["grpc-c++"], "--socket", path])
@@ -77,13 +78,15 @@ def on_cpu(cpu, command):
 class Server:
     """A running peer. Use it in a `with` statement, which stops the peer and removes its folder at the end."""
 
-    def __init__(self, peer, cpu):
+    def __init__(self, peer, cpu, widgetd_arguments=()):
         self.peer = peer
         self.folder = tempfile.mkdtemp(prefix="widgetd-bench-")
         self.socket_path = os.path.join(self.folder, "s")
         state = os.path.join(self.folder, "state")
         os.mkdir(state)
         self.command = peer.arguments(self.socket_path, state)
+        if peer.is_widgetd:
+            self.command += widgetd_arguments
         self.log_path = os.path.join(self.folder, "log")
         self.process = None
         self.cpu = cpu

@@ -66,6 +66,8 @@ class Run:
     grpc_arguments: Optional[list] = None
     # The setup of widgetd before the load: a name of driver/setup.py.
     setup: Optional[str] = None
+    # More arguments of widgetd.
+    widgetd_arguments: tuple = ()
     # Lines of the second table only.
     grpc_lines: list = field(default_factory=list)
 
@@ -203,9 +205,10 @@ def plan(quick):
         Run("fanout-1000-64", "fanout", ["--subscribers", "1000", "--updates", pick(2000, 640)],
             [cpu("fan-out to 1000, 64 in flight", visible, Aim(1, "redis"), grpc_aim=batched)], ALL, rounds,
             grpc_arguments=["--updates", pick(640, 256)], grpc_lines=[per_frame()]),
+        # More of them would need all of the CPU that the server and the load generator share.
         Run("fanout-1000-paced", "fanout",
-            ["--subscribers", "1000", "--rate", "200", "--updates", pick(400, 100)],
-            [cpu("fan-out to 1000, 200 a second", visible, Aim(1, "redis")),
+            ["--subscribers", "1000", "--rate", "50", "--updates", pick(150, 50)],
+            [cpu("fan-out to 1000, 50 a second", visible, Aim(1, "redis")),
              Line("  until visible, p99", "ms", figure("latency_p99_us", 1e-3))], ALL, rounds),
         *shapes(pick, rounds, visible),
         Run("latejoin-first", "latejoin",
@@ -236,7 +239,8 @@ def plan(quick):
              Line("  neighbours' p99, with/without", "ratio", figure("p99_ratio"), (Aim(1.05),),
                   absolute=True),
              Line("  neighbours' p99, with", "us", figure("with_p99_us"))],
-            IN_MEMORY, 1 if quick else 3),
+            # An update is sent when all neighbours have the last one. So each would wait for its round.
+            IN_MEMORY, 1 if quick else 3, widgetd_arguments=("--limit", "frame_interval_microseconds=1")),
         Run("idle", "idle",
             ["--subscribers", idle_subscribers, "--widgets", "10000", "--settle", pick(32, 6), "--seconds",
              seconds],
