@@ -39,8 +39,13 @@ struct Selection {
   }
 
   /// The cost of a test of one record, without the expression. A step of an expression costs 1. Kinds
-  /// are in a set.
-  var costOfLook: Int {
+  /// are in a set. A scan by ids looks only at records with these ids.
+  private var costOfLook: Int {
+    1 + (selector.families.count + selector.labels.count) / 4 + selector.ids.count / 64
+  }
+
+  /// The cost of a test of one event, without the expression. Each id and label can be looked at.
+  var costOfEvent: Int {
     1 + selector.families.count / 4 + selector.labels.count / 2 + selector.ids.count / 8
   }
 

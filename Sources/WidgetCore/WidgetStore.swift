@@ -320,7 +320,7 @@ public struct WidgetStore: ~Copyable {
   ) -> EventPage {
     let selection = selection(selector)
     var budget = costMax
-    let costOfLook = selection.costOfLook + names.count / 16
+    let costOfLook = selection.costOfEvent + names.count / 16
     return events.page(after: sequence, limit: limit, while: { budget > 0 }) { entry in
       budget -= costOfLook
       return (names.isEmpty || names.contains(entry.event.name))

@@ -71,7 +71,8 @@ import WidgetTransport
       #expect(before.count == 2)
       // Both leases go on while the kinds wait.
       try server.eventually { service in
-        zip(before, leases(service)).allSatisfy { $0 < $1 }
+        let after = leases(service)
+        return after.count == 2 && zip(before, after).allSatisfy { $0 < $1 }
       }
       #expect(try server.isCompiling())
       try server.goOn()

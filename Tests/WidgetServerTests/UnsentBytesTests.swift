@@ -53,54 +53,6 @@ import WidgetProto
     }
   }
 
-  @Test func `requests that wait behind unread answers count`() async throws {
-    try await withServer { server in
-      let client = try server.connect()
-      try client.create("w", data: ["text": .string(String(repeating: "x", count: 100_000))])
-      func held() throws -> Int {
-        try server.onLoop { $0.incompleteRequests.bytes(of: geteuid()) }
-      }
-      let request = GetWidgetRequest(id: try .make("w"))
-      var ids: [UInt32] = []
-      while try held() == 0 {
-        let id = client.takeStreamID()
-        let bytes = try client.request("GetWidget", request, id: id)
-        guard client.trySend(bytes) == bytes.count else { break }
-        ids.append(id)
-      }
-      try server.eventually { $0.incompleteRequests.bytes(of: geteuid()) > 0 }
-      for id in ids.dropLast() { _ = try client.answer(to: id, as: GetWidgetResponse.self) }
-      try server.eventually { $0.incompleteRequests.bytes(of: geteuid()) == 0 }
-    }
-  }
-
-  @Test func `requests beyond the limit end a connection that reads no answers`() async throws {
-    try await withServer(limits: .with { $0.incompleteBytesPerUIDMax = 200 }) { server in
-      let text = Value.string(String(repeating: "x", count: 100_000))
-      let spec = WidgetSpec(id: try .make("w"), kind: try .make("k"), data: ["text": text])
-      try server.onLoop { service in
-        service.turn.open()
-        try service.context.commit(.create(spec), by: Caller(uid: 0, pid: 0, client: ""))
-      }
-      let client = try server.connect()
-      let request = GetWidgetRequest(id: try .make("w"))
-      var rest: [UInt8] = []
-      while try server.onLoop({ $0.connections.shares.count }) == 1 {
-        if rest.isEmpty {
-          rest = try (0..<100).flatMap { _ in
-            try client.request("GetWidget", request, id: client.takeStreamID())
-          }
-        }
-        let sent = client.trySend(rest)
-        if sent < 0 { break }
-        rest.removeFirst(sent)
-      }
-      try server.eventually { $0.connections.shares.count == 0 }
-      #expect(try server.onLoop { $0.incompleteRequests.bytes(of: geteuid()) } == 0)
-      try server.expectHealthy()
-    }
-  }
-
   @Test func `connections with little unsent output do not wait for others of their user`()
     async throws
   {

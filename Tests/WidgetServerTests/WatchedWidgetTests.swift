@@ -163,7 +163,7 @@ import WidgetStorage
   @Test func `selectors with many labels cost more, up to the limit of one widget`() throws {
     let store = try Self.store(1)
     var selectors = WatchedSelectors()
-    for number in 0..<200 {
+    for number in 0..<300 {
       let labels = (0..<1_024).map { LabelRequirement(key: "l\($0)", operator: .notExists) }
       selectors.add(
         Selector(labels: labels + [LabelRequirement(key: "x\(number)", operator: .exists)]),

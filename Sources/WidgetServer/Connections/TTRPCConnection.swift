@@ -136,23 +136,11 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       }
       if reader.bufferedBytes > 0 || preparing != nil, slice.isOver { break }
     }
-    let hasMore = hasUnseenFrames && mayWork
-    if hasUnseenFrames, !hasMore { holdWaiting() }
-    return hasMore
+    return hasUnseenFrames && mayWork
   }
 
   /// The remaining frames are ignored.
   func abandon() {}
-
-  /// Counts the frames that wait, because the peer takes no answers. Ends the connection if a limit
-  /// is exceeded.
-  private func holdWaiting() {
-    guard !isClosed, incomplete.hold(reader.bufferedBytes) != nil else { return }
-    service.context.logClosing(
-      peer, because: "its user has too many bytes of requests, and does not read the answers")
-    isClosed = true
-    context?.close(promise: nil)
-  }
 
   /// Counts the bytes of the next frame. Drops the frame if a limit is exceeded.
   private func holdIncomplete() {

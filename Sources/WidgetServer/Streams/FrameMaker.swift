@@ -166,7 +166,9 @@ final class FrameMaker {
       let isShared = slot == 0 && !transfer.isSnapshot && transfer.passes == 1
       let shared = isShared ? group.transfers(since: transfer.cursor) : nil
       if let shared {
-        use(shared, chunk) { [weak group] in group?.dropTransfers(shared) }
+        use(shared, chunk) { [weak group, weak shared] in
+          if let shared { group?.dropTransfers(shared) }
+        }
         let revision = context.store.chunkRevision(chunk)
         if let kept = shared.frames(of: chunk, changedAt: revision) {
           transfer.advance(to: nil)

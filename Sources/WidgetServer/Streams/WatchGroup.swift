@@ -154,7 +154,7 @@ final class WatchGroup {
     if transfers.count >= WatchGroup.transfersMax,
       let oldest = transfers.indices.min(by: { transfers[$0].usedAt < transfers[$1].usedAt })
     {
-      transfers.remove(at: oldest)
+      transfers.remove(at: oldest).removeAll()
     }
     let frames = ChunkFrames(since: cursor)
     transfers.append(frames)

@@ -15,8 +15,8 @@ extension WatchRounds {
   static let broadcastMax = TimeAmount.milliseconds(4)
   /// How many times more changes a round sends to all members at once than to one that is behind.
   static var largeRoundFactor: Int { 8 }
-  /// The longest pause after a round that takes longer than the interval of rounds.
-  static let pauseMax = TimeAmount.milliseconds(10)
+  /// The longest pause after a round that takes longer than the interval of rounds, in intervals.
+  static var pausesMax: Int { 10 }
   /// The time after an event in which its effects are expected. Somebody who clicks looks at them.
   static let eventEffectsMax = TimeAmount.seconds(1)
   /// The time that a turn may take to serve late streams.

@@ -21,12 +21,17 @@ extension WatchRounds {
 
   /// Sends a group the events of a round, and has each member get the changes in parts.
   func postponeChanges(
-    of group: WatchGroup, fromRevision: Revision, fromSequence: UInt64, at instant: NIODeadline
+    of group: WatchGroup, fromRevision: Revision, fromSequence: UInt64, _ slice: TimeSlice,
+    at instant: NIODeadline
   ) {
     _ = hurryTheme(to: group, since: fromRevision)
     var (events, end) = ([EncodedMessage](), sentSequence)
     if group.filter.wantsEvents, fromSequence != sentSequence {
-      (events, end) = frames.eventMessages(group, after: fromSequence, limit: .max)
+      // Without time, the events come in parts, too, before the changes.
+      end = fromSequence
+      if !slice.isOver {
+        (events, end) = frames.eventMessages(group, after: fromSequence, limit: .max)
+      }
     }
     for subscription in group.members where subscription.isCaughtUp && !subscription.isFinished {
       let getsEvents = subscription.sink.isWritable

@@ -135,9 +135,9 @@ final class WatchRounds {
   func endTurn() {
     guard let start = roundStart else { return }
     roundStart = nil
-    guard context.limits.frameIntervalMicroseconds > 0 else { return }
     let end = NIODeadline.now()
-    nextRoundAt = max(nextRoundAt, end + min(end - start, WatchRounds.pauseMax))
+    let interval = TimeAmount.microseconds(Int64(context.limits.frameIntervalMicroseconds))
+    nextRoundAt = max(nextRoundAt, end + min(end - start, interval * WatchRounds.pausesMax))
   }
 
   /// Lets the next round come without a pause.
@@ -175,7 +175,7 @@ final class WatchRounds {
       if isLarge {
         for group in groups.values where group.readsAllChanges {
           postponeChanges(
-            of: group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
+            of: group, fromRevision: fromRevision, fromSequence: fromSequence, slice, at: instant)
         }
       }
     }
