@@ -15,6 +15,8 @@ extension WatchRounds {
   static let broadcastMax = TimeAmount.milliseconds(4)
   /// How many times more changes a round sends to all members at once than to one that is behind.
   static var largeRoundFactor: Int { 8 }
+  /// The longest round without a pause. With the default interval, such a round is over in time.
+  static let shortRoundMax = TimeAmount.microseconds(500)
   /// The longest pause after a round that takes longer than the interval of rounds, in intervals.
   static var pausesMax: Int { 10 }
   /// The time after an event in which its effects are expected. Somebody who clicks looks at them.

@@ -136,6 +136,7 @@ final class WatchRounds {
     guard let start = roundStart else { return }
     roundStart = nil
     let end = NIODeadline.now()
+    guard end - start > WatchRounds.shortRoundMax else { return }
     let interval = TimeAmount.microseconds(Int64(context.limits.frameIntervalMicroseconds))
     nextRoundAt = max(nextRoundAt, end + min(end - start, interval * WatchRounds.pausesMax))
   }
