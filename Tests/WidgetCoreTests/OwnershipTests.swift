@@ -334,20 +334,6 @@ struct OwnershipTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `a field of a widget that another set has taken is released to the kind's default`()
-    throws
-  {
-    var store = try store()
-    try store.set("c", ["count": .int(7)])
-    try own(&store, spec(data: ["count": .int(5)]))
-    try store.declare([spec(data: ["count": .int(7)])], in: "mine")
-    #expect(owner("data.count", in: store) == "user 1000")
-    try store.update("c", .with { $0.releases = ["data.count"] })
-    #expect(store.widget("c")?.data["count"] == .int(0))
-    #expect(owner("data.count", in: store) == nil)
-    #expect(store.checkInvariants() == [])
-  }
-
   @Test func `the result of a removed widget names presence and position, too`() throws {
     var store = try store()
     try store.declare([spec(), WidgetSpec(id: "d", kind: "counter")], in: Self.manager, owns: true)

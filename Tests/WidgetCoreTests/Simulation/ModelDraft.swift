@@ -207,14 +207,7 @@ struct Draft {
         new.family = spec.family ?? old.family
         new.presence.isVisible = spec.isVisible ?? old.presence.isVisible
         new.presence.isEnabled = spec.isEnabled ?? old.presence.isEnabled
-        // A set that names a user's state leaves it the user's, unless the set owns its fields.
-        let (was, owns) = (old.presence, declaration.ownsFields)
-        if let visible = spec.isVisible, owns || visible != was.isVisible {
-          after?["visible"] = nil
-        }
-        if let enabled = spec.isEnabled, owns || enabled != was.isEnabled {
-          after?["enabled"] = nil
-        }
+        after?.named(spec, over: old, owns: declaration.ownsFields)
         new.applySet = declaration.applySet
         let isChange = new != old || after != owners[id]
         do throws(StoreError) { try store(new, replacing: old, owners: after) } catch {

@@ -108,6 +108,16 @@ struct ModelOwners: Equatable {
     }
   }
 
+  /// A set has named the presence. It leaves a user's state to the user, unless it owns its fields.
+  mutating func named(_ spec: WidgetSpec, over old: Widget, owns: Bool) {
+    if let visible = spec.isVisible, owns || visible != old.presence.isVisible {
+      self["visible"] = nil
+    }
+    if let enabled = spec.isEnabled, owns || enabled != old.presence.isEnabled {
+      self["enabled"] = nil
+    }
+  }
+
   /// A manager that takes the widget over gets the fields that the former manager owned and
   /// declared.
   mutating func taken(over by: String, from set: String) {
