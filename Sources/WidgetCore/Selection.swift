@@ -44,7 +44,8 @@ struct Selection {
     1 + (selector.families.count + selector.labels.count) / 4 + selector.ids.count / 64
   }
 
-  /// The cost of a test of one event, without the expression. Each id and label can be looked at.
+  /// The cost of a test of one event, without the expression. A test compares the ids, and looks up
+  /// each label.
   var costOfEvent: Int {
     1 + selector.families.count / 4 + selector.labels.count / 2 + selector.ids.count / 8
   }

@@ -11,7 +11,7 @@ extension Selector: ConvertibleMessage {
     try reader.checkNames("families", c.pointee.n_families)
     try reader.checkNames("labels", c.pointee.n_labels)
     try Selector.checkValues(c)
-    // In one piece, because the selector keeps them also in a set.
+    // They are assigned once, because each assignment also builds a set.
     var kinds: [KindName] = []
     kinds.reserveCapacity(c.pointee.n_kinds)
     for index in 0..<c.pointee.n_kinds {

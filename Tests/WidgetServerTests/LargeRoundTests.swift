@@ -30,7 +30,9 @@ import WidgetProto
       try client.presence(.toggle)
       let truth = try client.list()
       for reader in readers { try reader.catchUp(to: truth.revision) }
-      #expect(readers.map(\.mirror.changeFrames) == [Self.parts, Self.parts, 1])
+      #expect(readers.prefix(2).map(\.mirror.changeFrames) == [Self.parts, Self.parts])
+      // The daemon may have no time left in the turn. Then the reader's chunk comes before the end.
+      #expect((1...2).contains(readers[2].mirror.changeFrames))
       #expect(readers[0].mirror.widgets == truth.widgets)
       #expect(readers[1].mirror.widgets == truth.widgets)
       #expect(try readers[2].mirror.widgets == client.list(one.selector).widgets)

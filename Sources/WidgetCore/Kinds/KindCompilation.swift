@@ -28,8 +28,8 @@ public struct KindCompilation {
   public var memoryBytes: Int { schemaBytes + (kind?.memoryBytes ?? 0) }
 
   /// Compiles one expression, or a few that belong together. Skips kinds that are registered like
-  /// this already. Ends at a kind that the command refuses for its size, or as a second one of its
-  /// name.
+  /// this already. Ends at a kind that is too large, and at a second kind of the same name: the command
+  /// refuses both.
   ///
   /// - Returns: false at the end.
   public mutating func step(in store: borrowing WidgetStore) -> Bool {

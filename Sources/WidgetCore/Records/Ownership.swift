@@ -162,7 +162,7 @@ enum FieldWriter {
 }
 
 extension Record {
-  /// The value of a user's that goes with the widget. A position has no meaning for people.
+  /// A user's value that is lost with the widget. Nil for a position, which means nothing to people.
   func shownValue(of path: String) -> Value? {
     switch path {
     case FieldOwner.visible: .bool(presence.isVisible)

@@ -16,8 +16,8 @@ extension TTRPCConnection {
     prepare(kinds, isNeeded: isNeeded) { if isNeeded() { carryOut() } }
   }
 
-  /// Compiles kinds in the next slices, and carries the message out then. Carries the message out now
-  /// if its user has no room for the kinds, because the peer may not let the connection work again.
+  /// Compiles kinds in the next slices, and then carries the message out. If its user has no room for
+  /// the kinds, the message is carried out now, so that it keeps no memory.
   func prepare(
     _ kinds: KindPreparation, isNeeded: @escaping () -> Bool, then carryOut: @escaping () -> Void
   ) {

@@ -130,7 +130,7 @@ final class WatchGroup {
   /// widgets with other groups. Members that get entries in advance need the widgets themselves.
   let sharesWidgets: Bool
 
-  /// Whether its members need a look at every changed widget. With ids, only these are looked at.
+  /// Whether a change of any widget can matter to its members. A selector with ids is about these alone.
   var readsAllChanges: Bool { filter.wantsState && filter.selector.ids.isEmpty }
 
   func add(_ subscription: Subscription) {
@@ -147,8 +147,8 @@ final class WatchGroup {
     members.removeLast()
   }
 
-  /// The frames for members that hold the state of a revision. They take the place of those that were
-  /// not used for the longest time.
+  /// The frames for members that hold the state of a revision. New ones replace the least recently used
+  /// ones.
   func transfers(since cursor: Revision) -> ChunkFrames {
     if let known = transfers.first(where: { $0.cursor == cursor }) { return known }
     if transfers.count >= WatchGroup.transfersMax,

@@ -15,7 +15,7 @@ extension WatchRounds {
     return context.store.hasChanges(
       since: cursor, moreThan: factor * limits.eagerChangesMax,
       orBytes: factor * limits.eagerBytesMax, taking: .none)
-      // A member that gets so many removals in parts could find that they are forgotten.
+      // The store could forget some of so many removals before a member gets them.
       && !context.store.mayForgetRemovals(since: cursor)
   }
 
@@ -27,7 +27,7 @@ extension WatchRounds {
     _ = hurryTheme(to: group, since: fromRevision)
     var (events, end) = ([EncodedMessage](), sentSequence)
     if group.filter.wantsEvents, fromSequence != sentSequence {
-      // Without time, the events come in parts, too, before the changes.
+      // After the slice, each member gets the events in parts, before the changes.
       end = fromSequence
       if !slice.isOver {
         (events, end) = frames.eventMessages(group, after: fromSequence, limit: .max)

@@ -50,7 +50,8 @@ struct BundleClaims: Sendable {
     }
     if taken.applySet.hasPrefix(prefix) {
       let other = taken.applySet.dropFirst(prefix.count)
-      return "widget \"\(taken.id)\" already exists and \(whose); give the bundle's another id,"
+      return
+        "widget \"\(taken.id)\" already exists and \(whose); give this bundle's widget another id,"
         + " delete the widget from the file of bundle \(other), or remove that bundle"
         + " (widgetctl bundle rm \(other))"
     }
@@ -61,7 +62,8 @@ struct BundleClaims: Sendable {
     } else {
       step = "remove that one with its data (widgetctl rm \(taken.id))"
     }
-    return "widget \"\(taken.id)\" already exists and \(whose); give the bundle's another id, or"
+    return
+      "widget \"\(taken.id)\" already exists and \(whose); give this bundle's widget another id, or"
       + " \(step)"
   }
 

@@ -355,7 +355,7 @@ extension DaemonConversation {
 
   mutating func heard(_ news: DaemonNews, _ generation: UInt64, at now: HostTime) {
     guard let bundle = links[generation]?.bundle else { return }
-    // No instance serves widgets that wait for their removal, also not one with their kind.
+    // No instance serves a widget that waits for its removal, not even an instance with its kind.
     endOutdatedHolds(news)
     let held = holds.ids
     let declared = Set(bundle.widgets.compactMap(\.id)).subtracting(held)

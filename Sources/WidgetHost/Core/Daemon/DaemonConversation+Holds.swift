@@ -93,7 +93,7 @@ extension DaemonConversation {
       call(.update(widget.id, WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
     }
     holds.keep(only: leaving, of: claims)
-    // Somebody took these while no host, or an earlier one, heard of it.
+    // Somebody took these while no host ran, or just before an earlier host ended.
     for widget in known where !claims.isOwn(widget) && holds.set(of: widget.id) == nil {
       guard widget.isStale, let error = widget.error, error.reason == BundleInstance.invalid,
         error.message.hasPrefix("the file of bundle \(bundle.id) ")
@@ -262,8 +262,8 @@ extension DaemonConversation {
       && owners.allSatisfy { $0.hasDeclared && $0.bundle.kindsOfWidgets[widget.id] == nil }
   }
 
-  /// The widget belongs to a set. Other bundles that left its id out because of a hold declare it, and
-  /// so learn who has it.
+  /// A set owns the widget now. A bundle whose file has the same id may have left it out because of a
+  /// hold. Such a bundle declares its widgets again. The daemon then accepts the id or names its owner.
   private mutating func declareRivals(of id: WidgetID, in set: String) {
     for generation in links.generations {
       guard let link = links[generation], link.hasDeclared,
@@ -286,10 +286,7 @@ extension DaemonConversation {
     links.change(generation) { $0.take([:]) }
     // A third bundle may have been refused meanwhile.
     for id in link.taking.keys.sorted(by: WidgetID.inOrder) {
-      guard let kind = link.bundle.kindsOfWidgets[id] else { continue }
-      for holder in rests.wanting(id, kind) where bundle(of: holder) != link.bundle.id {
-        endRest(holder)
-      }
+      if let kind = link.bundle.kindsOfWidgets[id] { retryBundles(wanting: id, kind, but: link) }
     }
   }
 
@@ -297,9 +294,14 @@ extension DaemonConversation {
   mutating func offerHolds(_ generation: UInt64) {
     guard let link = links[generation] else { return }
     for (id, kind) in holds.offered(by: claims(of: link)) {
-      for holder in rests.wanting(id, kind) where bundle(of: holder) != link.bundle.id {
-        endRest(holder)
-      }
+      retryBundles(wanting: id, kind, but: link)
+    }
+  }
+
+  /// Retries the refused bundles that declare a widget with this kind, except one.
+  private mutating func retryBundles(wanting id: WidgetID, _ kind: KindName, but link: BundleLink) {
+    for holder in rests.wanting(id, kind) where bundle(of: holder) != link.bundle.id {
+      endRest(holder)
     }
   }
 
