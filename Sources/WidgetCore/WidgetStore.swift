@@ -57,6 +57,8 @@ public struct WidgetStore: ~Copyable {
   let predicates = PredicateCache()
   /// Kinds that were compiled for the next command.
   var compiledKinds: CompiledKinds?
+  /// Kinds that were replaced or removed.
+  var droppedKinds = DroppedKinds()
 
   /// Finds the rules of a time zone by its name, such as "Europe/Berlin".
   public typealias TimeZones = @Sendable (String) -> TimeZoneRules?

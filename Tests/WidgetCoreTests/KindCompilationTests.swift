@@ -124,4 +124,21 @@ struct KindCompilationTests {
     #expect(whole.reducers.problem == nil && whole.content.problem == nil)
     #expect(steps >= 60 && most > 0 && most < (before - text) / 20)
   }
+
+  @Test func `kinds that are replaced or removed are given to the caller, to be freed`() throws {
+    var store = Store()
+    try store.run(Self.declaration([Self.kind("a"), Self.kind("b")]))
+    #expect(store.takeDroppedKinds().bytes == 0)
+    let former = try #require(store.schema(of: "b")).memoryBytes
+    try store.run(Self.declaration([Self.kind("a"), Self.kind("b", expression: "data.n + 2")]))
+    #expect(store.takeDroppedKinds().bytes == former)
+    let sizes = try ["a", "b"].map { try #require(store.schema(of: $0)).memoryBytes }
+    try store.run(.deleteKind("a"))
+    try store.run(.deleteKind("b"))
+    var dropped = store.takeDroppedKinds()
+    #expect(dropped.bytes == sizes[0] + sizes[1])
+    #expect(dropped.freeOne() && dropped.bytes == sizes[0])
+    #expect(!dropped.freeOne() && dropped.bytes == 0)
+    #expect(!dropped.freeOne() && store.takeDroppedKinds().bytes == 0)
+  }
 }

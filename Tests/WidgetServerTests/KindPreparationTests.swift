@@ -256,4 +256,20 @@ import WidgetTransport
       #expect(bytes.last == 0 && bytes.dropLast() == ArraySlice(bytes.dropLast().sorted()))
     }
   }
+
+  @Test func `many kinds are freed in slices, and few at once`() async throws {
+    try await withServer { server in
+      let waits = try server.onLoop { service in
+        let work = service.context.work
+        return try [0, 1, 12].map { count in
+          var compilation = service.context.store.compilation(of: try LargeKinds.kinds(count: count))
+          while compilation.step(in: service.context.store) {}
+          KindDisposal.begin(compilation.drop(), of: LargeKinds.uid, in: work)
+          return work.hasMore
+        }
+      }
+      #expect(waits == [false, false, true])
+      try server.eventually { !$0.context.work.hasMore }
+    }
+  }
 }

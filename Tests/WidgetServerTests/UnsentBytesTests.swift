@@ -237,4 +237,45 @@ import WidgetProto
       #expect(try watcher.nextChanges().count == 1)
     }
   }
+
+  /// Asks for widgets with one write.
+  private static func ask(_ client: RawClient, for ids: [String]) throws -> [UInt32] {
+    let streams = ids.map { _ in client.takeStreamID() }
+    try client.send(
+      zip(ids, streams).flatMap { id, stream in
+        try client.request("GetWidget", GetWidgetRequest(id: .make(id)), id: stream)
+      })
+    return streams
+  }
+
+  @Test func `calls behind unread output count as unsent output`() async throws {
+    try await withServer { server in
+      let owner = try server.connect()
+      try owner.create("a")
+      let text = Value.string(String(repeating: "y", count: 600_000))
+      try owner.create("large", kind: "plain", data: ["t": text])
+      let held = { try server.onLoop { $0.unsentBytes.bytes(of: geteuid()) } }
+      /// Asks for the large widget, and then for the small one. Returns the bytes that are held then.
+      func hold(_ client: RawClient, _ smallCalls: Int) throws -> (bytes: Int, streams: [UInt32]) {
+        // The daemon reads as much at once as earlier reads have found.
+        for _ in 0..<20 {
+          for stream in try Self.ask(client, for: Array(repeating: "a", count: 500)) {
+            #expect(try client.response(to: stream).status == nil)
+          }
+        }
+        try server.eventually { $0.unsentBytes.bytes(of: geteuid()) == 0 }
+        let ids = ["large"] + Array(repeating: "a", count: smallCalls)
+        let streams = try Self.ask(client, for: ids)
+        try server.eventually { $0.unsentBytes.bytes(of: geteuid()) > 0 }
+        return (try held(), streams)
+      }
+      let client = try server.connect()
+      let alone = try hold(client, 0)
+      #expect(try client.response(to: alone.streams[0]).status == nil)
+      let behind = try hold(client, 500)
+      #expect(behind.bytes > alone.bytes + 20_000)
+      for stream in behind.streams { #expect(try client.response(to: stream).status == nil) }
+      #expect(try held() == 0)
+    }
+  }
 }

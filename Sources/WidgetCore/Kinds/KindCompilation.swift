@@ -52,6 +52,12 @@ public struct KindCompilation {
     return true
   }
 
+  /// Gives the schemas away.
+  mutating func takeSchemas() -> some Sequence<KindSchema> {
+    defer { schemas = [:] }
+    return schemas.values
+  }
+
   /// The kinds that are compiled.
   ///
   /// - Parameter isRefused: Whether the caller has no memory for the other kinds. The command then

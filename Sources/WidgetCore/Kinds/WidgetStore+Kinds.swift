@@ -134,6 +134,7 @@ extension WidgetStore {
 
   /// Registers or removes a kind, without an entry in the journal.
   mutating func setKind(_ name: KindName, to registered: RegisteredKind?, schema: KindSchema?) {
+    if let former = schemas[name], former !== schema { droppedKinds.add(former) }
     registeredKinds.set(name, to: registered)
     contents.setSchema(schema, of: name, isAttended: registered?.isAttended ?? false)
   }

@@ -99,6 +99,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     reader.append(bytes)
     hasUnseenFrames = true
     let queue = service.context.work
+    if !output.isWritable { holdUnsent() }
     guard let slice = queue.begin(self) else { return }
     queue.end(self, slice, hasMore: work(slice))
   }
@@ -391,13 +392,19 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   // MARK: - Answers out
 
+  /// Counts the output that is not sent. While the peer does not read, received requests wait behind
+  /// the output, and count, too.
+  private func holdUnsent() {
+    unsent.hold(output.unsentBytes + (output.isWritable ? 0 : reader.bufferedBytes))
+  }
+
   func append(_ packed: PackedMessage, to call: UInt32) {
     guard packed.byteCount <= FrameHeader.frameDataBytesMax else {
       return refuse(
         .responseTooLarge(packed.byteCount, FrameHeader.frameDataBytesMax), to: call)
     }
     output.addResponse(packed, to: call)
-    unsent.hold(output.unsentBytes)
+    holdUnsent()
   }
 
   /// Answers even if the turn's group fails, for answers that do not depend on the store. The other
@@ -420,14 +427,14 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       write(output.responses)
       output.responsesWereWritten()
     }
-    unsent.hold(output.unsentBytes)
+    holdUnsent()
     resumeFrames()
   }
 
   /// Puts bytes in line for the next flush, behind those that wait already.
   private func enqueue(_ frame: ByteBuffer) {
     if let full = output.enqueue(frame) { write(full) }
-    unsent.hold(output.unsentBytes)
+    holdUnsent()
   }
 
   private func flushOutgoing() {
@@ -440,14 +447,14 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     context.writeAndFlush(wrapOutboundOut(rest)).assumeIsolated().whenComplete { [weak self] _ in
       guard let self else { return }
       output.channelHasWritten()
-      unsent.hold(output.unsentBytes)
+      holdUnsent()
       if isWritable { becameWritable() }
     }
   }
 
   func discardResponses() {
     output.discardResponses()
-    unsent.hold(output.unsentBytes)
+    holdUnsent()
   }
 
   /// Takes part in the turn. Opens it if it is not open.

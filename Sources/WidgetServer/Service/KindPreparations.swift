@@ -18,7 +18,7 @@ import WidgetProto
 final class KindPreparations {
   fileprivate let context: ServiceContext
   private var bytesByUID: [UInt32: Int] = [:]
-  private var isEnding = false
+  fileprivate private(set) var isEnding = false
   /// The maximum number of steps in a slice of time. Tests set 0, so that messages wait.
   var stepsMax = Int.max
 
@@ -158,5 +158,9 @@ final class KindPreparation {
   }
 
   /// Ends the work without the message.
-  func cancel() { _ = all.hold(0, for: self) }
+  func cancel() {
+    _ = all.hold(0, for: self)
+    let kinds = compilation.drop()
+    if !all.isEnding { KindDisposal.begin(kinds, of: uid, in: all.context.work) }
+  }
 }

@@ -126,6 +126,11 @@ final class ServiceContext {
   @discardableResult
   func commit(_ command: Command, by caller: Caller) throws(StoreError) -> Commit {
     let commit = try store.apply(command, by: caller, at: turn.now)
+    switch command {
+    case .applyKinds, .deleteKind:
+      KindDisposal.begin(store.takeDroppedKinds(), of: caller.uid, in: work)
+    default: break
+    }
     if commit.isChange { counters.countCommit() }
     return commit
   }

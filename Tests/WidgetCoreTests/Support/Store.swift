@@ -280,6 +280,11 @@ struct Store {
     box.store.use(compiled)
   }
 
+  mutating func takeDroppedKinds() -> DroppedKinds {
+    detach()
+    return box.store.takeDroppedKinds()
+  }
+
   func hasRemovals(since cursor: Revision, moreThan limit: Int) -> Bool {
     box.store.hasRemovals(since: cursor, moreThan: limit)
   }
