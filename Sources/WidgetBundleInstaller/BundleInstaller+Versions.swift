@@ -83,7 +83,8 @@ extension BundleInstaller {
       throw .refused(
         "\(to) already exists, and is not a bundle", hint: "move it elsewhere, and install again")
     }
-    let version = (try? read(in: former))?.bundle.version
+    let before = (try? read(in: former))?.bundle
+    let version = before?.version
     let isEmpty = try former.names().isEmpty
     let isWritten = !isEmpty && BundleOrigin(in: former) == nil
     let versions = try bundles.making(BundleInstaller.versionsName).making(id)
@@ -96,10 +97,14 @@ extension BundleInstaller {
     try moveOver(carried, from: try Folder(kept), to: try bundles.folder(id))
     var warnings = carried.warnings
     if isWritten {
+      // A rollback checks the version as an installation does.
+      let isRestorable = before?.id == id
       warnings.append(
-        "\(to) was written there, not installed; it is kept as \(kept); "
-          + "`widgetctl bundle rollback \(id)\(version.map { " --to \($0)" } ?? "")` brings it back"
-      )
+        "\(to) was written there, not installed; it is kept as \(kept)"
+          + (isRestorable
+            ? "; `widgetctl bundle rollback \(id)\(version.map { " --to \($0)" } ?? "")` brings it"
+              + " back"
+            : "; a rollback cannot restore it, because it is not a valid version of this bundle"))
     }
     try prune(id, in: bundles)
     return (version, !isEmpty, warnings)

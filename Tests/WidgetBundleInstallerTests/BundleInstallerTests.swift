@@ -356,6 +356,24 @@ import WidgetModel
     #expect(scratch.listing("bundles/desk").contains("bundles/desk/.git/HEAD"))
   }
 
+  @Test(arguments: [
+    Texts.bundle("desk", version: "0.1.0"), Texts.bundle("other", version: "0.1.0"), "wrong", nil,
+  ])
+  func `a rollback is named only if it brings the hand-made bundle back`(text: String?) throws {
+    let file = "bundles/desk/bundle.yaml"
+    scratch.write(file, text ?? "")
+    if text == nil {
+      #expect(unlink("\(scratch.path)/\(file)") == 0)
+      #expect(mkfifo("\(scratch.path)/\(file)", 0o600) == 0)
+    }
+    let outcome = try installer.install(bytes: archive("desk"), name: "a.tar")
+    let warning = try #require(outcome.warnings.first { $0.contains("was written there") })
+    #expect(warning.contains("it is kept as \(scratch.path)/bundles/.versions/desk/1"))
+    let isBack = (try? installer.rollback("desk")) != nil
+    #expect(warning.hasSuffix("brings it back") == isBack, "\(warning)")
+    #expect(isBack == (text == Texts.bundle("desk", version: "0.1.0")))
+  }
+
   @Test func `a hand-made bundle comes back with a rollback`() throws {
     scratch.write(
       "bundles/desk/bundle.json", #"{"bundle": "desk", "format": 1, "version": "0.1.0"}"#)

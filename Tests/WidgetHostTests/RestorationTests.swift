@@ -54,6 +54,31 @@ import WidgetModel
     #expect(restoration.wait(limits) == .seconds(wait))
   }
 
+  @Test func `a widget that somebody has by now is not restored`() throws {
+    var restoration = Restoration()
+    let (a, b, c) = (
+      try #require(WidgetID("a")), try #require(WidgetID("b")), try #require(WidgetID("c"))
+    )
+    restoration.lost([a, b, c], at: .zero, limits)
+    restoration.found(a)
+    restoration.taken(b, at: .zero, limits)
+    #expect(!restoration.isComplete)
+    let restored = restoration.begin(at: .seconds(1)).ids
+    #expect(restored == [c] && restoration.isComplete)
+    // To declare the widget again gives a refusal that names the owner.
+    restoration.taken(b, at: .seconds(1), limits)
+    #expect(!restoration.isComplete)
+    let none = restoration.begin(at: .seconds(2)).ids
+    #expect(none.isEmpty)
+    restoration.taken(b, at: .seconds(2), limits)
+    restoration.lost([b], at: .seconds(2), limits)
+    let again = restoration.begin(at: .seconds(3)).ids
+    #expect(again == [b])
+    restoration.lost([a], at: .seconds(3), limits)
+    restoration.found(a)
+    #expect(restoration.isComplete)
+  }
+
   @Test func `kinds are restored together with widgets`() throws {
     var restoration = Restoration()
     let (kind, id) = (try #require(KindName("k")), try #require(WidgetID("a")))

@@ -108,10 +108,9 @@ struct FolderTable: Sendable {
     folders[path]?.goodDigest = nil
   }
 
-  /// The version that the daemon has refused runs again.
+  /// The version that the daemon has refused runs again. The problem stays until the daemon takes it.
   mutating func retry(_ path: String) {
     guard let folder = folders[path] else { return }
-    folders[path]?.problem = nil
     folders[path]?.goodDigest = folder.digest
   }
 

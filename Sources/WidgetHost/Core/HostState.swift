@@ -163,7 +163,19 @@ public struct HostState: Sendable {
     running.bundle(in: path) != nil || folders[path]?.remembered.isEmpty == false
   }
 
-  mutating func start(_ bundle: Bundle, in path: String, at now: HostTime) -> [Output] {
+  /// Why a version starts.
+  enum Start {
+    /// The file was read.
+    case read
+    /// The reason of a refusal has changed. The log has the version already.
+    case retry
+    /// The daemon has refused a later version.
+    case fallback
+  }
+
+  mutating func start(
+    _ bundle: Bundle, in path: String, as start: Start = .read, at now: HostTime
+  ) -> [Output] {
     var outputs: [Output] = []
     let before = running[bundle.id]
     if before?.refused != nil { outputs.append(.refused(id: bundle.id, nil)) }
@@ -183,9 +195,10 @@ public struct HostState: Sendable {
       RunningBundle(instance, folder: path, loaded: now.wall, previous: before?.instance.bundle))
     outputs.append(.open(generation: lastGeneration, bundle))
     if isTraced { outputs.append(tell(instance, "\(bundle.version) is loaded", at: now)) }
+    guard start == .read else { return outputs }
     let what = before == nil ? "loaded" : "loaded again"
     outputs.append(.note("bundle \(bundle.id) \(bundle.version) \(what) from \(path)"))
-    for remark in bundle.remarks { outputs.append(.report("bundle \(bundle.id): \(remark)")) }
+    for remark in remarks(of: bundle) { outputs.append(.report("bundle \(bundle.id): \(remark)")) }
     for line in before.map({ keptDefaults(of: bundle, after: $0.instance) }) ?? [] {
       outputs.append(.report("bundle \(bundle.id): \(line)"))
     }
@@ -253,20 +266,28 @@ public struct HostState: Sendable {
     guard let id = running.id(of: generation), let current = running[id] else { return [] }
     guard let refusal else {
       running.taken(id)
-      return standing()
+      guard let told = current.told else { return standing() }
+      if folders[current.folder]?.problem == told { folders.set(current.folder, problem: nil) }
+      let bundle = current.instance.bundle
+      return [
+        .note("bundle \(id) \(bundle.version) runs now: the daemon no longer refuses it")
+      ] + standing()
     }
     let problem =
       "\(current.folder): the daemon refuses the bundle: \(refusal); widgetd-host tries again when"
       + " this changes, or at once with `widgetctl refresh bundle/\(id)`"
-    guard current.refusal != problem else { return [] }
-    var outputs: [Output] = [.report(problem)]
+    let isNews = current.told != problem
+    var outputs: [Output] = isNews ? [.report(problem)] : []
     if let previous = current.previous {
-      outputs += start(previous, in: current.folder, at: now)
-      running.returned(id, from: current.instance.bundle)
+      outputs += start(previous, in: current.folder, as: .fallback, at: now)
+      if current.told == nil {
+        outputs.append(.note("bundle \(id) \(previous.version) keeps running"))
+      }
+      running.returned(id, from: current.instance.bundle, problem: problem)
       outputs.append(.refused(id: id, current.instance.bundle))
       folders.refused(current.folder, problem: problem)
       outputs += setProblem(problem, of: id, at: now)
-    } else {
+    } else if isNews {
       running.refused(id, problem: problem)
     }
     return outputs + standing()
@@ -278,7 +299,9 @@ public struct HostState: Sendable {
       let folder = folders[current.folder], folder.bundle?.version == bundle.version
     else { return [] }
     folders.retry(current.folder)
-    return start(bundle, in: current.folder, at: now) + standing()
+    let outputs = start(bundle, in: current.folder, as: .retry, at: now)
+    running.retried(id, told: current.refusedFor)
+    return outputs + standing()
   }
 
   /// The daemon has told which bundles earlier hosts ran.
@@ -394,7 +417,7 @@ public struct HostState: Sendable {
           handled: current?.instance.bundle.handledEvents ?? [:],
           remarks: heldRemarks(current) + (current?.losses ?? [])
             + (shown?.defaults.problems ?? [])
-            + (shown?.remarks ?? []).prefix(limits.failuresShownMax).map(\.description)))
+            + (shown.map(remarks(of:)) ?? []).prefix(limits.failuresShownMax).map(\.description)))
     }
     return result
   }
@@ -419,8 +442,14 @@ public struct HostState: Sendable {
     return current.held.prefix(limits.failuresShownMax).map { id in
       let isDeclared = current.instance.bundle.widgets.contains { $0.id == id }
       let what = isDeclared ? "gives widget \(id) another kind" : "no longer has widget \(id)"
-      return "the file \(what); undo that within \(limits.absenceMax.components.seconds) seconds,"
-        + " or the widget is removed with the values that users have set"
+      return "the file \(what); \(Holds.advice(limits, isDeclared: isDeclared))"
+    }
+  }
+
+  /// The remarks on a bundle's file that apply: other bundles may provide the kinds that it lacks.
+  private func remarks(of bundle: Bundle) -> [BundleProblem] {
+    bundle.remarks.filter { problem in
+      problem.foreignKind.map { !running.provides($0) } ?? true
     }
   }
 

@@ -9,8 +9,12 @@ struct RunningBundle: Sendable {
   /// The former version, until the daemon has taken this one.
   fileprivate(set) var previous: Bundle?
   fileprivate(set) var refusal: String?
-  /// The version in the folder, which the daemon has refused.
+  /// The version in the folder, which the daemon has refused, while this one runs.
   fileprivate(set) var refused: Bundle?
+  /// The reason of that refusal.
+  fileprivate(set) var refusedFor: String?
+  /// The reason why the daemon refused this version before, as the log has it.
+  fileprivate(set) var told: String?
   /// The values of others that this version has removed with their widgets, for people.
   fileprivate(set) var losses: [String] = []
   /// The widgets that the file lacks, and that wait for their removal.
@@ -84,6 +88,15 @@ struct RunningBundles: Sendable {
     taken.insert(id)
     bundles[id]?.previous = nil
     bundles[id]?.refusal = nil
+    bundles[id]?.told = nil
+  }
+
+  /// Whether the daemon has the kind from one of the bundles.
+  func provides(_ kind: KindName) -> Bool {
+    bundles.contains { id, bundle in
+      taken.contains(id) && bundle.refusal == nil
+        && bundle.instance.bundle.kinds.contains { $0.kind.name == kind }
+    }
   }
 
   /// Whether the daemon has taken a version of the bundle.
@@ -93,13 +106,22 @@ struct RunningBundles: Sendable {
   mutating func forget(_ id: String) { taken.remove(id) }
 
   /// The daemon refuses the only version.
-  mutating func refused(_ id: String, problem: String) { bundles[id]?.refusal = problem }
+  mutating func refused(_ id: String, problem: String) {
+    bundles[id]?.refusal = problem
+    bundles[id]?.told = problem
+  }
 
   /// The former version runs again, because the daemon refuses the version in the folder.
-  mutating func returned(_ id: String, from refused: Bundle) {
+  mutating func returned(_ id: String, from refused: Bundle, problem: String) {
     bundles[id]?.previous = nil
     bundles[id]?.refused = refused
+    bundles[id]?.refusedFor = problem
   }
+
+  /// The refused version runs again.
+  ///
+  /// - Parameter problem: the reason of its refusal.
+  mutating func retried(_ id: String, told problem: String?) { bundles[id]?.told = problem }
 
   // MARK: Time
 

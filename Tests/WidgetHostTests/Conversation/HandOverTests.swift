@@ -329,13 +329,16 @@ struct HandOverTests {
       guard case .list(let list)? = widget("bundle/a")?.data["remarks"] else { return nil }
       return list.compactMap { if case .string(let text) = $0 { text } else { nil } }
     }
-    let words = "undo that within 30 seconds, or the widget is removed with the values that users"
+    let undo = "undo that within 30 seconds, or"
+    let words = "removed with the values that users have set"
     try begin("w: {kind: k}, v: {kind: k}")
     #expect(remarks() == [])
     try edit("a", "v: {kind: k}")
-    #expect(remarks() == ["the file no longer has widget w; \(words) have set"])
+    let other = "declare the widget with its kind in another bundle; otherwise it is"
+    #expect(remarks() == ["the file no longer has widget w; \(undo) \(other) \(words)"])
+    #expect(widget("w")?.error?.message.contains("\(undo) \(other) \(words): data.n") == true)
     try edit("a", "v: {kind: k}, w: {kind: l}", kinds: ["k", "l"])
-    #expect(remarks() == ["the file gives widget w another kind; \(words) have set"])
+    #expect(remarks() == ["the file gives widget w another kind; \(undo) the widget is \(words)"])
     try edit("a", "v: {kind: k}, w: {kind: k}")
     #expect(remarks() == [])
     try edit("a", "v: {kind: k}")

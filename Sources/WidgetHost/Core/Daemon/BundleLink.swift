@@ -331,6 +331,20 @@ struct BundleLink: Sendable {
     if restoreAt == nil { restoreAt = uptime + restoration.wait(limits) }
   }
 
+  /// The daemon has a widget with the id of a declared one, from the bundle or from somebody else.
+  mutating func see(
+    _ id: WidgetID, isOwn: Bool, at uptime: Duration, _ limits: HostLimits
+  ) {
+    guard isOwn else {
+      restoration.taken(id, at: uptime, limits)
+      if restoreAt == nil { restoreAt = uptime + restoration.wait(limits) }
+      return
+    }
+    guard !restoration.isComplete else { return }
+    restoration.found(id)
+    if restoration.isComplete { restoreAt = nil }
+  }
+
   // MARK: Time
 
   /// The first deadline; nil if nothing waits.
@@ -338,8 +352,8 @@ struct BundleLink: Sendable {
     [connectAt, workAt, watchAt, restoreAt, turnAt].compactMap { $0 }.min()
   }
 
-  /// Time has passed. Returns the widgets and kinds that are declared again now; nil if there are
-  /// none.
+  /// Time has passed. Returns the removed widgets and kinds that are declared again now; nil if nothing
+  /// is declared again.
   mutating func tick(at uptime: Duration) -> (ids: [WidgetID], kinds: [KindName])? {
     func isDue(_ deadline: Duration?) -> Bool { deadline.map { $0 <= uptime } ?? false }
     if isDue(connectAt) { connectAt = nil }

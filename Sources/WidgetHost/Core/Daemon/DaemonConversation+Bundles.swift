@@ -293,6 +293,7 @@ extension DaemonConversation {
     takenOver(generation)
     offerHolds(generation)
     declared(generation, nil)
+    retryOutdatedRefusals()
   }
 
   /// Reports the values of others that are gone with removed widgets.
@@ -324,7 +325,8 @@ extension DaemonConversation {
     }
     guard former.values.allSatisfy({ $0.applySet == set }) else {
       let others = known.filter { former[$0.id] != nil }.sorted { WidgetID.inOrder($0.id, $1.id) }
-      let words = claims(of: link).conflict(with: others, leaving: holds.ids)
+      let words = claims(of: link).conflict(
+        with: others, leaving: leaving(wantedBy: bundle))
       return refused(
         words.map { Failure(refusal.code, $0) } ?? refusal, isKinds: false, generation, at: now)
     }
@@ -362,15 +364,15 @@ extension DaemonConversation {
     switch news {
     case .snapshot(let widgets):
       tell(.snapshot(widgets.filter { !held.contains($0.id) }), generation)
+      let own = HostState.provider(of: bundle.id)
+      for widget in widgets where declared.contains(widget.id) && widget.applySet == own {
+        see(widget, generation, at: now)
+      }
       restore(declared.subtracting(widgets.map(\.id)), generation, at: now)
     case .widget(let widget):
       guard !held.contains(widget.id) else { return }
       tell(.widget(widget), generation)
-      // Somebody removed the bundle's widget and made one with the same id. To declare it again
-      // gives a refusal that names the owner.
-      if widget.applySet != HostState.provider(of: bundle.id) {
-        restore(declared.intersection([widget.id]), generation, at: now)
-      }
+      if declared.contains(widget.id) { see(widget, generation, at: now) }
     case .removed(let id):
       tell(.removed(id), generation)
       restore(declared.intersection([id]), generation, at: now)
@@ -382,6 +384,16 @@ extension DaemonConversation {
     let deadline = now.uptime + limits.watchWait
     let isNews = links.change(generation) { $0.watchEnded(failure, retryAt: deadline) }
     if isNews == true { report("bundle \(link.bundle.id): \(failure.message)") }
+  }
+
+  /// Sees a widget with the id of a bundle's widget. If it has another owner, declares it again after a
+  /// wait: this gives a refusal that names the owner. If not, it need not be restored.
+  private mutating func see(_ widget: Widget, _ generation: UInt64, at now: HostTime) {
+    let limits = limits
+    links.change(generation) { link in
+      let isOwn = widget.applySet == HostState.provider(of: link.bundle.id)
+      link.see(widget.id, isOwn: isOwn, at: now.uptime, limits)
+    }
   }
 
   /// Declares removed widgets and kinds of a bundle again, after a wait.
@@ -396,7 +408,9 @@ extension DaemonConversation {
   /// Passes the time to a bundle's conversation.
   mutating func tick(_ generation: UInt64, at now: HostTime) {
     let missing = links.change(generation) { $0.tick(at: now.uptime) }
-    guard let missing = missing ?? nil, let link = links[generation] else { return }
+    guard let missing = missing ?? nil, let link = links[generation],
+      !missing.kinds.isEmpty || !missing.ids.isEmpty
+    else { return }
     report(
       "bundle \(link.bundle.id): restoring removed kinds and widgets: "
         + (missing.kinds.map { "kind \($0)" } + missing.ids.map(\.rawValue))

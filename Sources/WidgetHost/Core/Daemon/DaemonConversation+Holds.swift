@@ -188,9 +188,8 @@ extension DaemonConversation {
       : fields.prefix(limits.othersShownMax).joined(separator: ", ")
         + (fields.count > limits.othersShownMax ? ", …" : "")
     let problem =
-      "the file of bundle \(bundle.id) \(what); undo that within"
-      + " \(limits.absenceMax.components.seconds) seconds, or the widget is removed with the values"
-      + " that users have set: \(list)"
+      "the file of bundle \(bundle.id) \(what); "
+      + Holds.advice(limits, isDeclared: bundle.kindsOfWidgets[widget.id] != nil) + ": \(list)"
     report("bundle \(bundle.id): widget \(widget.id): \(problem)")
     let error = WidgetError(reason: BundleInstance.invalid, message: problem)
     call(.update(widget.id, WidgetPatch(isStale: true, error: .some(error)), provider: ""))
@@ -245,12 +244,33 @@ extension DaemonConversation {
       $0.take(Dictionary(taking.map { ($0.id, $0.applySet) }) { first, _ in first })
     }
     let claims = links[generation].map { self.claims(of: $0) } ?? own
-    if let conflict = claims.conflict(with: known, leaving: holds.ids) {
+    if let conflict = claims.conflict(with: known, leaving: leaving(wantedBy: link.bundle)) {
       links.change(generation) { $0.take([:]) }
       return conflict
     }
     holds.take(Set(taking.map(\.id)))
     return nil
+  }
+
+  /// The widgets of a bundle that other bundles are giving up: their files no longer have these ids, and
+  /// the widgets wait for their removal.
+  func leaving(wantedBy bundle: Bundle) -> Set<WidgetID> {
+    guard !holds.isEmpty else { return [] }
+    let wanted = bundle.kindsOfWidgets
+    let own = claims(of: bundle)
+    return holds.ids.filter { id in
+      guard wanted[id] != nil, let set = holds.set(of: id), !own.has(set) else { return false }
+      return links.all.allSatisfy { link in
+        !claims(of: link.bundle).has(set) || link.bundle.kindsOfWidgets[id] == nil
+      }
+    }
+  }
+
+  /// Retries refused bundles whose refusal says something about widgets of other bundles that is no
+  /// longer so.
+  mutating func retryOutdatedRefusals() {
+    guard !rests.isEmpty else { return }
+    for holder in rests.outdated({ leaving(wantedBy: $0) }) { endRest(holder) }
   }
 
   /// Whether the daemon has taken a version of the widget's bundle that lacks the widget. If it

@@ -7,7 +7,7 @@ extension DaemonConversation {
 
   mutating func rest(_ holder: Rests.Holder, _ bundle: Bundle, until end: Duration?) {
     cancelRest(holder)
-    rests.begin(holder, bundle, until: end)
+    rests.begin(holder, bundle, leaving: leaving(wantedBy: bundle), until: end)
     look(holder)
   }
 

@@ -148,6 +148,18 @@ struct Holds: Sendable {
     holds = holds.filter { sets.contains($0.value.set) }
   }
 
+  /// The next step for the user of a widget that waits, and what happens without it.
+  ///
+  /// - Parameter isDeclared: whether the file has the id, with another kind. The bundle then needs the
+  ///   id, so no other bundle can take the widget over.
+  static func advice(_ limits: HostLimits, isDeclared: Bool) -> String {
+    "undo that within \(limits.absenceMax.components.seconds) seconds, or "
+      + (isDeclared
+        ? "the widget is removed"
+        : "declare the widget with its kind in another bundle; otherwise it is removed")
+      + " with the values that users have set"
+  }
+
   // MARK: Time
 
   var nextDeadline: Duration? { holds.values.compactMap(\.end).min() }

@@ -10,20 +10,41 @@ struct Restoration: Hashable, Sendable {
   /// The widgets and kinds to restore.
   private(set) var missing: Set<WidgetID> = []
   private(set) var missingKinds: Set<KindName> = []
+  /// The widgets whose ids somebody else has now. They are not missing, so the log does not say that they
+  /// are restored.
+  private(set) var taken: Set<WidgetID> = []
   private var attempts = 0
   /// The time of the last repeated declaration.
   private var last: Duration?
 
-  var isComplete: Bool { missing.isEmpty && missingKinds.isEmpty }
+  var isComplete: Bool { missing.isEmpty && missingKinds.isEmpty && taken.isEmpty }
 
   /// Records removed widgets and kinds.
   mutating func lost(
     _ ids: Set<WidgetID> = [], kinds: Set<KindName> = [], at uptime: Duration, _ limits: HostLimits
   ) {
-    // If widgets have stayed longer than the longest wait, their removal is not part of a loop.
-    if isComplete, let last, uptime - last >= limits.restoreWaitMax { attempts = 0 }
+    forgetAttempts(at: uptime, limits)
     missing.formUnion(ids)
+    taken.subtract(ids)
     missingKinds.formUnion(kinds)
+  }
+
+  /// Records that somebody else has a widget with this id.
+  mutating func taken(_ id: WidgetID, at uptime: Duration, _ limits: HostLimits) {
+    forgetAttempts(at: uptime, limits)
+    missing.remove(id)
+    taken.insert(id)
+  }
+
+  /// The bundle has the widget again.
+  mutating func found(_ id: WidgetID) {
+    missing.remove(id)
+    taken.remove(id)
+  }
+
+  /// If widgets have stayed longer than the longest wait, their removal is not part of a loop.
+  private mutating func forgetAttempts(at uptime: Duration, _ limits: HostLimits) {
+    if isComplete, let last, uptime - last >= limits.restoreWaitMax { attempts = 0 }
   }
 
   /// The wait before they are declared again.
@@ -33,7 +54,7 @@ struct Restoration: Hashable, Sendable {
     return min(wait, limits.restoreWaitMax)
   }
 
-  /// Returns the widgets and kinds to declare now, after the wait. Removals from now on count as
+  /// Returns the missing widgets and kinds to declare now, after the wait. Removals from now on count as
   /// new.
   mutating func begin(at uptime: Duration) -> (ids: [WidgetID], kinds: [KindName]) {
     attempts += 1
@@ -49,5 +70,6 @@ struct Restoration: Hashable, Sendable {
   mutating func settle() {
     missing = []
     missingKinds = []
+    taken = []
   }
 }

@@ -13,6 +13,9 @@ struct Rests: Sendable {
   }
 
   private struct Rest: Sendable {
+    let bundle: Bundle
+    /// The widgets that other bundles were giving up at the refusal.
+    let leaving: Set<WidgetID>
     let kinds: [KindName]
     /// The kinds of the bundle's widgets, by widget.
     let widgets: [WidgetID: KindName]
@@ -28,15 +31,21 @@ struct Rests: Sendable {
 
   private var rests: [Holder: Rest] = [:]
 
+  var isEmpty: Bool { rests.isEmpty }
+
   /// In order.
   var holders: [Holder] { rests.keys.sorted() }
 
   /// Begins a wait. The question about the owners must follow.
-  mutating func begin(_ holder: Holder, _ bundle: Bundle, until end: Duration?) {
+  ///
+  /// - Parameter leaving: the widgets of the bundle that other bundles are giving up.
+  mutating func begin(
+    _ holder: Holder, _ bundle: Bundle, leaving: Set<WidgetID>, until end: Duration?
+  ) {
     let kinds = Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind))
     rests[holder] = Rest(
-      kinds: kinds.sorted { $0.rawValue < $1.rawValue }, widgets: bundle.kindsOfWidgets,
-      set: HostState.provider(of: bundle.id), end: end)
+      bundle: bundle, leaving: leaving, kinds: kinds.sorted { $0.rawValue < $1.rawValue },
+      widgets: bundle.kindsOfWidgets, set: HostState.provider(of: bundle.id), end: end)
   }
 
   /// Ends a wait.
@@ -78,6 +87,19 @@ struct Rests: Sendable {
   }
 
   func contains(_ holder: Holder) -> Bool { rests[holder] != nil }
+
+  /// The waits after refusals of widgets that may be outdated, in order: other bundles give up other
+  /// widgets than at the refusal.
+  ///
+  /// - Parameter leaving: the widgets of a bundle that other bundles are giving up now.
+  func outdated(_ leaving: (Bundle) -> Set<WidgetID>) -> [Holder] {
+    holders.filter { holder in
+      guard let rest = rests[holder] else { return false }
+      // The daemon has refused the kinds.
+      if case .connection = holder { return false }
+      return leaving(rest.bundle) != rest.leaving
+    }
+  }
 
   /// The waits of bundles that declare the widget with this kind, in order.
   func wanting(_ id: WidgetID, _ kind: KindName) -> [Holder] {

@@ -1,0 +1,118 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+// Bundles that the daemon refuses because of a widget of bundle `a`. The refusal, the notes and the log
+// say only what is so.
+extension HandOverTests {
+  private func text(_ key: String, of id: String) -> String {
+    if case .string(let text)? = widget("bundle/\(id)")?.data[key] { text } else { "" }
+  }
+
+  private mutating func editB(_ widgets: String, kinds: [String] = ["j"]) throws {
+    try edit("b", "u: {kind: j}\(widgets)", kinds: kinds, in: "/b/y")
+  }
+
+  /// Bundle `b` wants widget `w` with kind `m`. Bundle `a` has it with kind `k`, and a user's value.
+  private mutating func refuseB(hasFormer: Bool) throws {
+    if hasFormer { try editB("") }
+    try begin("w: {kind: k}, v: {kind: l}", kinds: ["k", "l"])
+    try editB(", w: {kind: m}", kinds: ["j", "m"])
+    pass(.seconds(2))
+  }
+
+  private mutating func giveUp() throws {
+    try edit("a", "v: {kind: l}", kinds: ["l"])
+    pass(.seconds(2))
+  }
+
+  @Test(arguments: [true, false])
+  mutating func `a refusal because of a widget of another kind follows the file of its bundle`(
+    hasFormer: Bool
+  ) throws {
+    let (has, lacks) = ("delete the widget from the file of bundle a", "no longer has it")
+    func isToldThat(_ words: String) -> Bool {
+      text("state", of: "b") == "failed" && text("problem", of: "b").contains(words)
+    }
+    try refuseB(hasFormer: hasFormer)
+    #expect(isToldThat(has))
+    try giveUp()
+    #expect(isToldThat(lacks))
+    // The file has the widget again.
+    try edit("a", "w: {kind: k}, v: {kind: l}", kinds: ["k", "l"])
+    pass(.seconds(2))
+    #expect(isToldThat(has))
+    // The file has the id for another widget, which waits until the former one is removed.
+    try edit("a", "w: {kind: l}, v: {kind: l}", kinds: ["l"])
+    pass(.seconds(2))
+    #expect(isToldThat(has))
+    try giveUp()
+    #expect(isToldThat(lacks))
+    pass(limit + .seconds(2))
+    #expect(text("state", of: "b") == "running" && text("problem", of: "b") == "")
+    #expect(state("w") == "bundle/b fresh " && widget("w")?.kind.rawValue == "m")
+    #expect(machine.nextDeadline == nil)
+  }
+
+  @Test(arguments: [true, false])
+  mutating func `the log has each fact about a refusal once`(hasFormer: Bool) throws {
+    try refuseB(hasFormer: hasFormer)
+    try giveUp()
+    // A user asks for a retry, which changes nothing.
+    let session = try #require(hostSession)
+    let asked = try #require(WidgetID("bundle/b"))
+    run(machine.handle(.session(session, .asked(asked, isRefresh: true)), at: time))
+    pass(.seconds(5))
+    let refusals = reports.filter { $0.contains("refuses the bundle") }
+    #expect(refusals.count == 2 && Set(refusals).count == 2)
+    pass(limit)
+    #expect(reports.filter { $0.contains("refuses the bundle") } == refusals)
+    let lines = notes.filter { $0.hasPrefix("bundle b ") }
+    let former = hasFormer ? ["loaded again from /b/y", "keeps running"] : []
+    let facts = ["loaded from /b/y"] + former + ["runs now: the daemon no longer refuses it"]
+    #expect(lines == facts.map { "bundle b 1.0.0 \($0)" })
+  }
+
+  @Test mutating func `a widget that another bundle has taken is not restored, says the log`()
+    throws
+  {
+    try begin("w: {kind: k}, v: {kind: k}")
+    let taken = try #require(WidgetID("w"))
+    tellNews()
+    daemon.move(taken, to: "bundle/b")
+    tellNews()
+    pass(.seconds(5))
+    // Each change of the widget is news.
+    daemon.setValue(of: taken)
+    tellNews()
+    pass(.seconds(5))
+    #expect(!reports.contains { $0.contains("restoring") })
+    #expect(reports.count { $0.contains("refuses the bundle") } == 1)
+    let words = "widget \"w\" already exists and belongs to bundle/b"
+    #expect(text("problem", of: "a").contains(words))
+    #expect(state("w") == "bundle/b fresh a user's")
+  }
+
+  @Test mutating func `the note about a missing kind ends while another bundle provides the kind`()
+    throws
+  {
+    func hasNote() -> Bool {
+      guard case .list(let list)? = widget("bundle/a")?.data["remarks"] else { return false }
+      return list.contains { note in
+        if case .string(let text) = note { text.contains("did you mean \"gauge\"?") } else { false }
+      }
+    }
+    try begin("w: {kind: gauges}", kinds: ["gauge"])
+    #expect(hasNote())
+    try takeKind()
+    try edit("b", "", kinds: ["gauges", "taken"], in: "/b/y")
+    #expect(hasNote(), "the daemon refuses the bundle")
+    try giveKind()
+    pass(.seconds(2))
+    #expect(!hasNote())
+    run(machine.found(nil, in: "/b/y", absence: .removed, at: time))
+    #expect(hasNote())
+  }
+}
