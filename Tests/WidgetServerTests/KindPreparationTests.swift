@@ -262,7 +262,8 @@ import WidgetTransport
       let waits = try server.onLoop { service in
         let work = service.context.work
         return try [0, 1, 12].map { count in
-          var compilation = service.context.store.compilation(of: try LargeKinds.kinds(count: count))
+          let kinds = try LargeKinds.kinds(count: count)
+          var compilation = service.context.store.compilation(of: kinds)
           while compilation.step(in: service.context.store) {}
           KindDisposal.begin(compilation.drop(), of: LargeKinds.uid, in: work)
           return work.hasMore
