@@ -141,4 +141,17 @@ struct KindCompilationTests {
     #expect(!dropped.freeOne() && dropped.bytes == 0)
     #expect(!dropped.freeOne() && store.takeDroppedKinds().bytes == 0)
   }
+
+  @Test func `kinds of a command that fails are given to the caller, to be freed`() throws {
+    var limits = StoreLimits()
+    limits.kindsMax = 2
+    var store = Store(limits: limits)
+    try store.run(Self.declaration([Self.kind("a")]))
+    _ = store.takeDroppedKinds()
+    let tooMany = KindDeclaration(
+      provider: "other", kinds: [Self.kind("b"), Self.kind("c")], prunes: false)
+    #expect(store.refusal(of: .applyKinds(tooMany)) != nil)
+    #expect(store.hasDroppedKinds && store.schema(of: "b") == nil)
+    #expect(store.takeDroppedKinds().bytes > 0 && !store.hasDroppedKinds)
+  }
 }

@@ -257,7 +257,29 @@ import WidgetTransport
     }
   }
 
-  @Test func `many kinds are freed in slices, and few at once`() async throws {
+  @Test func `freeing ends with its slice`() async throws {
+    try await withServer { server in
+      let slices = try server.onLoop { service in
+        var compilation = service.context.store.compilation(of: try LargeKinds.kinds())
+        while compilation.step(in: service.context.store) {}
+        let disposal = KindDisposal(compilation.drop(), uid: LargeKinds.uid)
+        let clock = SlowClock()
+        var slices = 0
+        var hasMore = true
+        while hasMore, slices < 100 {
+          slices += 1
+          let start = clock.look()
+          hasMore = disposal.work(
+            TimeSlice(start: start, end: start + .seconds(2), clock: clock.look))
+        }
+        return slices
+      }
+      // Two of twelve kinds fit into a slice.
+      #expect(slices == 6)
+    }
+  }
+
+  @Test func `many kinds are freed later, and few at once`() async throws {
     try await withServer { server in
       let waits = try server.onLoop { service in
         let work = service.context.work

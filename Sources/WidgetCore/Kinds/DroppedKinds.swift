@@ -1,4 +1,5 @@
-/// Compiled kinds that are no longer used.
+/// Compiled kinds that commands have replaced or removed. After a rollback, the store can use some of
+/// them again.
 ///
 /// Freeing thousands of expressions takes longer than a turn of an event loop. So a caller frees the
 /// kinds one by one.
@@ -16,7 +17,8 @@ public struct DroppedKinds: Sendable {
     bytes += schema.memoryBytes
   }
 
-  /// Frees one kind, unless a change that can still be undone needs it. Returns false after the last.
+  /// Releases one kind. The kind stays in memory while an uncommitted change can restore it. Returns
+  /// false if no kind is left.
   public mutating func freeOne() -> Bool {
     guard let schema = schemas.popLast() else { return false }
     bytes -= schema.memoryBytes
@@ -25,7 +27,11 @@ public struct DroppedKinds: Sendable {
 }
 
 extension WidgetStore {
-  /// Takes the compiled kinds that were replaced or removed since the last call.
+  /// Whether `takeDroppedKinds` has kinds.
+  public var hasDroppedKinds: Bool { droppedKinds.bytes > 0 }
+
+  /// Takes the compiled kinds that were replaced or removed since the last call. Call it after
+  /// `commitGroup`, because an uncommitted group holds them, too.
   public mutating func takeDroppedKinds() -> DroppedKinds {
     defer { droppedKinds = DroppedKinds() }
     return droppedKinds
@@ -33,6 +39,6 @@ extension WidgetStore {
 }
 
 extension KindCompilation {
-  /// Gives the compiled kinds up, after the command or without it.
+  /// Takes the compiled kinds away, to be freed. Call it when the command is over or cancelled.
   public mutating func drop() -> DroppedKinds { DroppedKinds(takeSchemas()) }
 }

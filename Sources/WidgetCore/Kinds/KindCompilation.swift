@@ -52,7 +52,7 @@ public struct KindCompilation {
     return true
   }
 
-  /// Gives the schemas away.
+  /// Returns the compiled schemas, and keeps none.
   mutating func takeSchemas() -> some Sequence<KindSchema> {
     defer { schemas = [:] }
     return schemas.values

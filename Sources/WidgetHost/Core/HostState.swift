@@ -167,7 +167,7 @@ public struct HostState: Sendable {
   enum Start {
     /// The file was read.
     case read
-    /// The reason of a refusal has changed. The log has the version already.
+    /// The daemon has refused the version, and is asked again. The log has the version already.
     case retry
     /// The daemon has refused a later version.
     case fallback
@@ -192,7 +192,8 @@ public struct HostState: Sendable {
     let isTraced = traceEnds[bundle.id].map { $0 > now.uptime } ?? false
     if isTraced, let end = traceEnds[bundle.id] { instance.trace(until: end) }
     running.start(
-      RunningBundle(instance, folder: path, loaded: now.wall, previous: before?.instance.bundle))
+      RunningBundle(
+        instance, folder: path, loaded: now.wall, previous: running.fallback(of: bundle.id)))
     outputs.append(.open(generation: lastGeneration, bundle))
     if isTraced { outputs.append(tell(instance, "\(bundle.version) is loaded", at: now)) }
     guard start == .read else { return outputs }
@@ -267,7 +268,10 @@ public struct HostState: Sendable {
     guard let refusal else {
       running.taken(id)
       guard let told = current.told else { return standing() }
-      if folders[current.folder]?.problem == told { folders.set(current.folder, problem: nil) }
+      // If an earlier version runs in the place of a refused one, the problem of the file stays.
+      if current.refused == nil, folders[current.folder]?.problem == told {
+        folders.set(current.folder, problem: nil)
+      }
       let bundle = current.instance.bundle
       return [
         .note("bundle \(id) \(bundle.version) runs now: the daemon no longer refuses it")

@@ -13,7 +13,7 @@ struct RunningBundle: Sendable {
   fileprivate(set) var refused: Bundle?
   /// The reason of that refusal.
   fileprivate(set) var refusedFor: String?
-  /// The reason why the daemon refused this version before, as the log has it.
+  /// The last refusal of this version in the log. Nil after the daemon has taken the version.
   fileprivate(set) var told: String?
   /// The values of others that this version has removed with their widgets, for people.
   fileprivate(set) var losses: [String] = []
@@ -32,8 +32,9 @@ struct RunningBundle: Sendable {
 /// run has no effect.
 struct RunningBundles: Sendable {
   private var bundles: [String: RunningBundle] = [:]
-  /// The bundles of which the daemon has taken a version, until they are removed.
-  private var taken: Set<String> = []
+  /// The bundles of which the daemon has taken a version, until they are removed, each with the kinds of
+  /// the last such version.
+  private var taken: [String: Set<KindName>] = [:]
 
   subscript(id: String) -> RunningBundle? { bundles[id] }
 
@@ -84,8 +85,8 @@ struct RunningBundles: Sendable {
 
   /// The daemon has taken the version.
   mutating func taken(_ id: String) {
-    guard bundles[id] != nil else { return }
-    taken.insert(id)
+    guard let bundle = bundles[id]?.instance.bundle else { return }
+    taken[id] = Set(bundle.kinds.map(\.kind.name))
     bundles[id]?.previous = nil
     bundles[id]?.refusal = nil
     bundles[id]?.told = nil
@@ -93,17 +94,24 @@ struct RunningBundles: Sendable {
 
   /// Whether the daemon has the kind from one of the bundles.
   func provides(_ kind: KindName) -> Bool {
-    bundles.contains { id, bundle in
-      taken.contains(id) && bundle.refusal == nil
-        && bundle.instance.bundle.kinds.contains { $0.kind.name == kind }
+    taken.contains { id, kinds in
+      guard let bundle = bundles[id], bundle.refusal == nil else { return false }
+      return kinds.contains(kind)
     }
   }
 
+  /// The version that runs again if the daemon refuses the next one: the last one that the daemon has
+  /// not refused. Nil if there is none.
+  func fallback(of id: String) -> Bundle? {
+    guard let bundle = bundles[id] else { return nil }
+    return bundle.previous ?? (bundle.refusal == nil ? bundle.instance.bundle : nil)
+  }
+
   /// Whether the daemon has taken a version of the bundle.
-  func wasTaken(_ id: String) -> Bool { taken.contains(id) }
+  func wasTaken(_ id: String) -> Bool { taken[id] != nil }
 
   /// The bundle is removed.
-  mutating func forget(_ id: String) { taken.remove(id) }
+  mutating func forget(_ id: String) { taken[id] = nil }
 
   /// The daemon refuses the only version.
   mutating func refused(_ id: String, problem: String) {

@@ -392,10 +392,12 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   // MARK: - Answers out
 
-  /// Counts the output that is not sent. While the peer does not read, received requests wait behind
-  /// the output, and count, too.
+  /// Counts the output that is not sent. While the socket is full, received requests wait. Then they
+  /// count, too. An incomplete request has its own account.
   private func holdUnsent() {
-    unsent.hold(output.unsentBytes + (output.isWritable ? 0 : reader.bufferedBytes))
+    let waits = hasUnseenFrames && !output.isWritable
+    unsent.hold(
+      output.unsentBytes + (waits ? max(0, reader.bufferedBytes - incomplete.bytes) : 0))
   }
 
   func append(_ packed: PackedMessage, to call: UInt32) {

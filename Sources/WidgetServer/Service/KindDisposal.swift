@@ -7,10 +7,11 @@ final class KindDisposal: SlicedWork {
   let share: WorkShare
   private var kinds: DroppedKinds
 
-  /// Fewer kinds are freed at once, in bytes. This takes less than half a millisecond.
+  /// The maximum size of kinds that are freed at once, in bytes. This takes less than half a
+  /// millisecond.
   static let atOnceMax = 1 << 20
 
-  private init(_ kinds: DroppedKinds, uid: UInt32) {
+  init(_ kinds: DroppedKinds, uid: UInt32) {
     self.kinds = kinds
     share = WorkShare(uid: uid)
   }

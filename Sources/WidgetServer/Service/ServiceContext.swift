@@ -31,6 +31,8 @@ final class ServiceContext {
   private(set) var phase = Phase.serving
   /// The message that is being carried out, if it was decoded before.
   private var decoded: (any WireMessage)?
+  /// The user of the last command that could replace or remove kinds.
+  private var kindsUID: UInt32 = 0
   /// The last event of the process that handed its connections over.
   private var formerSequence: UInt64?
   /// The event after which this process began.
@@ -125,12 +127,11 @@ final class ServiceContext {
   /// Applies a command as a part of the turn, and counts its commit.
   @discardableResult
   func commit(_ command: Command, by caller: Caller) throws(StoreError) -> Commit {
-    let commit = try store.apply(command, by: caller, at: turn.now)
     switch command {
-    case .applyKinds, .deleteKind:
-      KindDisposal.begin(store.takeDroppedKinds(), of: caller.uid, in: work)
+    case .applyKinds, .deleteKind: kindsUID = caller.uid
     default: break
     }
+    let commit = try store.apply(command, by: caller, at: turn.now)
     if commit.isChange { counters.countCommit() }
     return commit
   }
@@ -173,6 +174,10 @@ final class ServiceContext {
   /// Ends the group of the turn, which is durable.
   func commitGroup(retaining retained: Revision) {
     store.commitGroup(at: turn.runningTime, retaining: retained)
+    // Only now, because the group could have been taken back.
+    if store.hasDroppedKinds {
+      KindDisposal.begin(store.takeDroppedKinds(), of: kindsUID, in: work)
+    }
   }
 
   /// Takes the group of the turn back, which could not be made durable.

@@ -280,6 +280,8 @@ struct Store {
     box.store.use(compiled)
   }
 
+  var hasDroppedKinds: Bool { box.store.hasDroppedKinds }
+
   mutating func takeDroppedKinds() -> DroppedKinds {
     detach()
     return box.store.takeDroppedKinds()

@@ -95,15 +95,30 @@ extension HandOverTests {
     #expect(state("w") == "bundle/b fresh a user's")
   }
 
-  @Test mutating func `the note about a missing kind ends while another bundle provides the kind`()
-    throws
-  {
+  @Test mutating func `a refused version is no former version of the next one`() throws {
+    try refuseB(hasFormer: false)
+    try editB(", w: {kind: m}, x: {kind: j}", kinds: ["j", "m"])
+    pass(.seconds(2))
+    #expect(!notes.contains { $0.contains("keeps running") })
+    // One for each version of the file.
+    #expect(reports.count { $0.contains("refuses the bundle") } == 2)
+    try giveUp()
+    pass(limit + .seconds(2))
+    #expect(text("state", of: "b") == "running" && text("problem", of: "b") == "")
+    #expect(state("w") == "bundle/b fresh " && widget("x") != nil)
+  }
+
+  @Test(arguments: [true, false])
+  mutating func `the note about a missing kind ends while another bundle provides the kind`(
+    hasFormer: Bool
+  ) throws {
     func hasNote() -> Bool {
       guard case .list(let list)? = widget("bundle/a")?.data["remarks"] else { return false }
       return list.contains { note in
         if case .string(let text) = note { text.contains("did you mean \"gauge\"?") } else { false }
       }
     }
+    if hasFormer { try editB("") }
     try begin("w: {kind: gauges}", kinds: ["gauge"])
     #expect(hasNote())
     try takeKind()

@@ -266,8 +266,7 @@ extension DaemonConversation {
     }
   }
 
-  /// Retries refused bundles whose refusal says something about widgets of other bundles that is no
-  /// longer so.
+  /// Retries bundles whose refusal describes the widgets of other bundles wrongly by now.
   mutating func retryOutdatedRefusals() {
     guard !rests.isEmpty else { return }
     for holder in rests.outdated({ leaving(wantedBy: $0) }) { endRest(holder) }

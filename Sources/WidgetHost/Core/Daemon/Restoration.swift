@@ -10,8 +10,7 @@ struct Restoration: Hashable, Sendable {
   /// The widgets and kinds to restore.
   private(set) var missing: Set<WidgetID> = []
   private(set) var missingKinds: Set<KindName> = []
-  /// The widgets whose ids somebody else has now. They are not missing, so the log does not say that they
-  /// are restored.
+  /// The declared ids that belong to somebody else by now. The log does not call them restored.
   private(set) var taken: Set<WidgetID> = []
   private var attempts = 0
   /// The time of the last repeated declaration.

@@ -88,8 +88,8 @@ struct Rests: Sendable {
 
   func contains(_ holder: Holder) -> Bool { rests[holder] != nil }
 
-  /// The waits after refusals of widgets that may be outdated, in order: other bundles give up other
-  /// widgets than at the refusal.
+  /// The waits whose refusal may be outdated, in order. Since the refusal, the set of widgets that other
+  /// bundles give up has changed.
   ///
   /// - Parameter leaving: the widgets of a bundle that other bundles are giving up now.
   func outdated(_ leaving: (Bundle) -> Set<WidgetID>) -> [Holder] {
