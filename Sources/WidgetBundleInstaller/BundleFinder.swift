@@ -46,7 +46,8 @@ struct BundleFinder {
   }
 
   func bytes(at path: String) throws(BundleInstallerError) -> [UInt8] {
-    let file = open(path, O_RDONLY | O_CLOEXEC)
+    // Opening a pipe would wait for its other end.
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else { throw Folder.failure("read", path) }
     defer { close(file) }
     return try FileBytes.all(of: file, path, bytesMax: limits.archiveBytesMax)

@@ -374,6 +374,13 @@ import WidgetModel
     #expect(isBack == (text == Texts.bundle("desk", version: "0.1.0")))
   }
 
+  @Test func `a pipe is refused, and not waited for`() throws {
+    let pipe = "\(scratch.path)/q.yaml"
+    #expect(mkfifo(pipe, 0o600) == 0)
+    let refusal = refusal { () throws(BundleInstallerError) in _ = try installer.install(pipe) }
+    #expect(refusal == "\(pipe) is not a file")
+  }
+
   @Test func `a hand-made bundle comes back with a rollback`() throws {
     scratch.write(
       "bundles/desk/bundle.json", #"{"bundle": "desk", "format": 1, "version": "0.1.0"}"#)

@@ -334,7 +334,7 @@ struct HandOverTests {
     try begin("w: {kind: k}, v: {kind: k}")
     #expect(remarks() == [])
     try edit("a", "v: {kind: k}")
-    let other = "declare the widget with its kind in another bundle; otherwise it is"
+    let other = "declare the widget with the same kind in another bundle; otherwise it is"
     #expect(remarks() == ["the file no longer has widget w; \(undo) \(other) \(words)"])
     #expect(widget("w")?.error?.message.contains("\(undo) \(other) \(words): data.n") == true)
     try edit("a", "v: {kind: k}, w: {kind: l}", kinds: ["k", "l"])

@@ -156,7 +156,7 @@ struct Holds: Sendable {
     "undo that within \(limits.absenceMax.components.seconds) seconds, or "
       + (isDeclared
         ? "the widget is removed"
-        : "declare the widget with its kind in another bundle; otherwise it is removed")
+        : "declare the widget with the same kind in another bundle; otherwise it is removed")
       + " with the values that users have set"
   }
 
