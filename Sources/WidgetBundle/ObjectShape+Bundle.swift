@@ -110,9 +110,7 @@ extension ObjectShape {
     [
       Key("id", .text, "Id, if widgets are a list."),
       Key(
-        "kind", .text,
-        "Kind: one of the bundle's, of another bundle's or program's, or the daemon's `help` or "
-          + "`smart-stack`.",
+        "kind", .text, "Kind: any bundle's or program's, or the daemon's `help` or `smart-stack`.",
         isRequired: true),
       Key("family", .words(Family.allCases.map(\.name)), "Family."),
       Key("labels", .map(.text), "Labels."),
