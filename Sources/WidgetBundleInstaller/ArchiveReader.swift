@@ -1,5 +1,6 @@
 import CLibArchive
 import Glibc
+import WidgetBundle
 
 /// Unpacks an archive (zip, tar, tar.gz) into a folder.
 ///
@@ -113,13 +114,16 @@ struct ArchiveReader {
       throw .refused("the archive is encrypted", hint: "pack it without a password")
     }
     guard !entry.is_link else {
-      throw .refused("\"\(path.text)\" is a link", hint: "a bundle has files and folders only")
+      throw .refused(
+        "\"\(path.text)\" is a link, but a bundle has only files and folders",
+        hint: "put a copy of its target in its place, and pack the bundle again")
     }
     let type = entry.mode & FileMode.type
     guard type == FileMode.file || type == FileMode.folder else {
       throw .refused(
-        "\"\(path.text)\" is neither a file nor a folder",
-        hint: "a bundle has files and folders only")
+        "\"\(path.text)\" is \(SpecialFile.words(mode: type)), but a bundle has only files and "
+          + "folders",
+        hint: "remove it, and pack the bundle again")
     }
     var parent = folder
     for component in path.components.dropLast() { parent = try parent.making(component) }

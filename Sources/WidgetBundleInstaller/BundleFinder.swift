@@ -46,7 +46,12 @@ struct BundleFinder {
   }
 
   func bytes(at path: String) throws(BundleInstallerError) -> [UInt8] {
-    // Opening a pipe would wait for its other end.
+    if let mode = FileMode.of(path), !SpecialFile.isFile(mode: mode) {
+      throw .refused(
+        "\(path) is \(SpecialFile.words(mode: mode)), not a bundle",
+        hint: "name a bundle's file, folder or archive")
+    }
+    // Somebody may exchange the file now. Opening a pipe would wait for its other end.
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else { throw Folder.failure("read", path) }
     defer { close(file) }
@@ -79,7 +84,7 @@ struct BundleFinder {
     guard let text = String(validating: bytes, as: UTF8.self) else {
       if let format = BundleFinder.otherArchive(bytes) {
         throw .refused(
-          "\(file) is a \(format) archive", hint: "a bundle can be a zip or a tar.gz archive")
+          "\(file) is a \(format) archive", hint: "pack the bundle as zip or tar.gz instead")
       }
       throw .refused("\(file) is not well-formed UTF-8", hint: "save it as UTF-8")
     }

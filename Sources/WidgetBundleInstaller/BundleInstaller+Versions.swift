@@ -31,9 +31,11 @@ extension BundleInstaller {
       var kept = ""
       if let versions { kept = try shownVersions(versions) }
       throw .notFound(
-        "there is no version \(version ?? "before") of the bundle \"\(id)\"",
+        version.map { "bundle \"\(id)\" has no kept version \($0)" }
+          ?? "bundle \"\(id)\" has no previous version",
         hint: kept.isEmpty
-          ? "a version is kept when another is installed in its place" : "there is \(kept)")
+          ? "a version is kept when another is installed in its place"
+          : "it has these kept versions: \(kept)")
     }
     let bundle = try read(in: try versions.folder(name)).bundle
     guard bundle.id == id else {
@@ -50,6 +52,7 @@ extension BundleInstaller {
         digest: BundleOrigin(in: try bundles.folder(id))?.digest, warnings: [])
     }
     let former = try? read(in: try bundles.folder(id)).bundle.version
+    let isEmpty = try bundles.folder(id).names().isEmpty
     let next = try nextName(in: versions, version: former)
     let carried = try carryOver(
       from: try bundles.folder(id), to: try versions.folder(name),
@@ -62,7 +65,7 @@ extension BundleInstaller {
     try prune(id, in: bundles)
     fsync(bundles.descriptor)
     return Outcome(
-      bundle: bundle, former: former, wasThere: true,
+      bundle: bundle, former: former, wasThere: !isEmpty,
       digest: BundleOrigin(in: try bundles.folder(id))?.digest, warnings: carried.warnings)
   }
 
@@ -100,11 +103,12 @@ extension BundleInstaller {
       // A rollback checks the version as an installation does.
       let isRestorable = before?.id == id
       warnings.append(
-        "\(to) was written there, not installed; it is kept as \(kept)"
+        "\(to) was written by hand, so it is kept as \(kept)"
           + (isRestorable
             ? "; `widgetctl bundle rollback \(id)\(version.map { " --to \($0)" } ?? "")` brings it"
               + " back"
-            : "; a rollback cannot restore it, because it is not a valid version of this bundle"))
+            : "; a rollback cannot bring it back, because it is not a valid version of this"
+              + " bundle"))
     }
     try prune(id, in: bundles)
     return (version, !isEmpty, warnings)
@@ -160,8 +164,10 @@ extension BundleInstaller {
       if isInstalled { carried.moving.append(path) }
     }
     if !staying.isEmpty {
-      let what = isInstalled ? "changed since its installation, and kept" : "not copied, but kept"
-      carried.warnings = ["\(what) in \(kept): \(BundleInstaller.few(staying))"]
+      let files =
+        isInstalled
+        ? "files that have changed since their installation" : "files that were not copied"
+      carried.warnings = ["\(files) are kept in \(kept): \(BundleInstaller.few(staying))"]
     }
     return carried
   }

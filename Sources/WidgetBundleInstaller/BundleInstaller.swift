@@ -179,9 +179,15 @@ public struct BundleInstaller: Sendable {
   public func differences(
     to found: Found
   ) throws(BundleInstallerError) -> (isInstalled: Bool, differences: [BundleDifference]) {
-    let file = try list().first { $0.id == found.bundle.id && !$0.lacksFile }?.file
-    let before: String? =
-      if let file { String(decoding: try finder.bytes(at: file), as: UTF8.self) } else { nil }
+    let installed = try list().first { $0.id == found.bundle.id && !$0.lacksFile }
+    var before: String?
+    if let installed {
+      // A misnamed folder has a bundle, too.
+      if installed.declaredID == nil, case .failure(let error) = installed.bundle {
+        throw error.preceded(by: "the installed bundle \(installed.id) cannot be compared")
+      }
+      before = String(decoding: try finder.bytes(at: installed.file), as: UTF8.self)
+    }
     let all = BundleDifference.between(before ?? BundleDifference.nothing, found.text)
       .filter { before != nil || $0.after != nil }
     return (before != nil, all.filter(\.isPermission) + all.filter { !$0.isPermission })
@@ -314,18 +320,22 @@ public struct BundleInstaller: Sendable {
     }
   }
 
-  /// Warnings about names that other bundles use, too: the daemon takes the first.
+  /// Warnings about names that other bundles use, too.
   private static func clashes(of bundle: Bundle, with others: [Installed]) -> [String] {
     var warnings: [String] = []
     for installed in others {
       guard case .success(let other) = installed.bundle else { continue }
       for kind in bundle.kinds where other.kinds.contains(where: { $0.kind.name == kind.kind.name })
       {
-        warnings.append("bundle \"\(other.id)\" has a kind \"\(kind.kind.name)\" too")
+        warnings.append(
+          "bundle \"\(other.id)\" has a kind \"\(kind.kind.name)\", too, so the daemon refuses one "
+            + "of the two bundles; rename the kind in one of them")
       }
       for widget in bundle.widgets {
         if let id = widget.id, other.widgets.contains(where: { $0.id == id }) {
-          warnings.append("bundle \"\(other.id)\" has a widget \"\(id)\" too")
+          warnings.append(
+            "bundle \"\(other.id)\" has a widget \"\(id)\", too, so the daemon refuses one of the "
+              + "two bundles; give the widget another id in one of them")
         }
       }
     }
@@ -473,11 +483,13 @@ extension BundleInstallerError {
     switch self {
     case .invalid(let file, let problems):
       .invalid(file: file.split(separator: "/").last.map(String.init) ?? file, problems)
-    case .refused(let message, let hint):
-      .refused(message.replacing(folder, with: "it"), hint: hint)
-    case .notFound(let message, let hint):
-      .notFound(message.replacing(folder, with: "it"), hint: hint)
+    case .refused(let message, let hint): .refused(shortened(message, folder), hint: hint)
+    case .notFound(let message, let hint): .notFound(shortened(message, folder), hint: hint)
     case .system: self
     }
+  }
+
+  private func shortened(_ message: String, _ folder: String) -> String {
+    message.replacing("\(folder)/", with: "").replacing(folder, with: "it")
   }
 }

@@ -24,6 +24,17 @@ public enum BundleInstallerError: Error, Sendable {
       hint: isFull(errno) ? "make room on its file system, and try again" : "")
   }
 
+  /// The error with other words before its message. The mistakes of a file stay as they are,
+  /// because each has its place.
+  func preceded(by words: String) -> BundleInstallerError {
+    switch self {
+    case .invalid: self
+    case .refused(let message, let hint): .refused("\(words): \(message)", hint: hint)
+    case .notFound(let message, let hint): .notFound("\(words): \(message)", hint: hint)
+    case .system(let message, let number): .system("\(words): \(message)", errno: number)
+    }
+  }
+
   /// Whether a system call failed because a disk or a quota is full.
   public static func isFull(_ errno: Int32) -> Bool { errno == ENOSPC || errno == EDQUOT }
 }

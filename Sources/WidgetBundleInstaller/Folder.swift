@@ -1,4 +1,5 @@
 import Glibc
+import WidgetBundle
 
 /// An open folder. Its entries are reached by single names and without following links, so that
 /// nobody can redirect a writer by replacing a part of the path.
@@ -17,7 +18,14 @@ final class Folder {
   convenience init(_ path: String, followingLink: Bool = true) throws(BundleInstallerError) {
     let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (followingLink ? 0 : O_NOFOLLOW)
     let descriptor = open(path, flags)
-    guard descriptor >= 0 else { throw Folder.failure("open", path) }
+    guard descriptor >= 0 else {
+      let failure = Folder.failure("open", path)
+      if errno == ENOTDIR, let mode = FileMode.of(path) {
+        throw .refused(
+          "\(path) is \(SpecialFile.words(mode: mode)), not a folder", hint: "name a folder")
+      }
+      throw failure
+    }
     self.init(descriptor: descriptor, path: path)
   }
 
@@ -51,6 +59,21 @@ final class Folder {
     var folder = stat()
     guard status.st_nlink > 1, fstat(descriptor, &folder) == 0 else { return false }
     return status.st_uid != folder.st_uid
+  }
+
+  /// The reason why an entry cannot be part of a bundle: its type in words, and the next step.
+  func unfitness(of name: String) -> (words: String, hint: String) {
+    var status = stat()
+    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      return ("missing", "try again")
+    }
+    if isForeignLink(status) {
+      return ("a hard link to a file of another user", "put a copy of the file in its place")
+    }
+    if status.st_mode & FileMode.type == FileMode.link {
+      return ("a link", "put a copy of its target in its place, or remove it")
+    }
+    return (SpecialFile.words(mode: status.st_mode), "replace it with a file, or remove it")
   }
 
   /// The names in it, sorted.
@@ -210,6 +233,11 @@ final class Folder {
   func read(
     _ name: String, bytesMax: Int, followingLink: Bool = false
   ) throws(BundleInstallerError) -> [UInt8] {
+    var before = stat()
+    let lookFlags = followingLink ? 0 : AT_SYMLINK_NOFOLLOW
+    if fstatat(descriptor, name, &before, lookFlags) == 0 {
+      try FileBytes.checkIsFile(before, "\(path)/\(name)")
+    }
     let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followingLink ? 0 : O_NOFOLLOW)
     let file = openat(descriptor, name, flags)
     guard file >= 0 else { throw Folder.failure("read", "\(path)/\(name)") }
@@ -268,6 +296,7 @@ enum FileMode {
   static let type: UInt32 = 0o170000
   static let file: UInt32 = 0o100000
   static let folder: UInt32 = 0o040000
+  static let link: UInt32 = 0o120000
   static let ownerExecutes: UInt32 = 0o100
 
   /// The value for a path, after following links. Nil with `errno` set if it cannot be read.
@@ -278,13 +307,20 @@ enum FileMode {
 }
 
 enum FileBytes {
+  /// Throws for a pipe, a socket, a device or a folder. Call this before opening it, because a socket
+  /// cannot be opened, and opening a device can have an effect.
+  static func checkIsFile(_ status: stat, _ path: String) throws(BundleInstallerError) {
+    guard !SpecialFile.isFile(mode: status.st_mode) else { return }
+    let problem = SpecialFile.problem(of: path, mode: status.st_mode)
+    throw .refused(problem.message, hint: problem.hint)
+  }
+
   static func all(
     of file: Int32, _ path: String, bytesMax: Int
   ) throws(BundleInstallerError) -> [UInt8] {
     var status = stat()
-    guard fstat(file, &status) == 0, status.st_mode & FileMode.type == FileMode.file else {
-      throw .refused("\(path) is not a file", hint: "name a file, a folder or an archive")
-    }
+    guard fstat(file, &status) == 0 else { throw Folder.failure("read", path) }
+    try checkIsFile(status, path)
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 64 << 10)
     while true {

@@ -9,7 +9,7 @@ struct FolderCopy {
     (entriesLeft, bytesLeft) = (limits.entriesMax, limits.totalBytesMax)
   }
 
-  /// Copies files and folders; a link or a device is refused.
+  /// Copies files and folders; a link, a pipe, a socket or a device is refused.
   mutating func add(
     _ source: Folder, to target: Folder, depth: Int = 0
   ) throws(BundleInstallerError) {
@@ -29,9 +29,9 @@ struct FolderCopy {
         let bytes = try source.read(name, bytesMax: limits.fileBytesMax)
         try target.write(name, WholeBytes(bytes), isExecutable: isExecutable)
       case .other, nil:
+        let (words, hint) = source.unfitness(of: name)
         throw .refused(
-          "\(source.path)/\(name) is a link or a device",
-          hint: "a bundle has files and folders only")
+          "\(source.path)/\(name) is \(words), but a bundle has only files and folders", hint: hint)
       }
     }
   }

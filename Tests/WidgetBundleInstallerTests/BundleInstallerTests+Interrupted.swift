@@ -39,7 +39,7 @@ extension BundleInstallerTests {
     #expect(
       refusal { () throws(BundleInstallerError) in
         _ = try installer.rollback("desk", to: "0.2.0")
-      } == "there is no version 0.2.0 of the bundle \"desk\"")
+      } == "bundle \"desk\" has no kept version 0.2.0")
     #expect(halves == [])
     #expect(try installer.rollback("desk").bundle.version == "0.3.0")
   }

@@ -22,8 +22,8 @@ extension BundleInstallerTests {
     Evil(name: "link", type: "2", link: "/etc/passwd", message: "is a link"),
     Evil(name: "link", type: "2", link: "..", message: "is a link"),
     Evil(name: "hard", type: "1", link: "bundle.yaml", message: "is a link"),
-    Evil(name: "device", type: "3", link: "", message: "neither a file nor a folder"),
-    Evil(name: "pipe", type: "6", link: "", message: "neither a file nor a folder"),
+    Evil(name: "device", type: "3", link: "", message: "is a device, but a bundle has only"),
+    Evil(name: "pipe", type: "6", link: "", message: "is a named pipe, but a bundle has only"),
     Evil(name: "a\\b", type: "0", link: "", message: "backslash"),
     Evil(name: "a\u{1B}b", type: "0", link: "", message: "control character"),
     Evil(name: "bundle.yaml", type: "0", link: "", message: "appears twice"),
@@ -54,7 +54,9 @@ extension BundleInstallerTests {
     #expect(try installer.list().map { try $0.bundle.get().id } == ["desk"])
     let other = BundleInstaller(path: "\(scratch.path)/other")
     let message = refusal { () throws(BundleInstallerError) in _ = try other.install(folder) }
-    #expect(message.contains("bundle.yaml is a link or a device"), "\(message)")
+    #expect(
+      message.contains("bundle.yaml is a link, but a bundle has only files and folders"),
+      "\(message)")
   }
 
   @Test func `a name that is not UTF-8 is refused`() {
@@ -292,7 +294,7 @@ extension BundleInstallerTests {
     let message = refusal { () throws(BundleInstallerError) in
       _ = try installer.install("\(scratch.path)/two")
     }
-    #expect(message.contains("link or a device"))
+    #expect(message.contains("secret is a link, but a bundle has only files and folders"))
     #expect(try installer.list().isEmpty)
   }
 

@@ -246,7 +246,7 @@ import WidgetModel
     _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     #expect(
       refusal { () throws(BundleInstallerError) in _ = try installer.rollback("desk") }
-        == "there is no version before of the bundle \"desk\"")
+        == "bundle \"desk\" has no previous version")
     #expect(
       refusal { () throws(BundleInstallerError) in _ = try installer.rollback("dsk") }
         == "there is no bundle \"dsk\"")
@@ -257,7 +257,7 @@ import WidgetModel
     scratch.write("bundles/desk/notes.txt", "mine")
     scratch.write("bundles/desk/data/own.json", "[2]")
     let outcome = try installer.install(bytes: archive("desk"), name: "a.tar")
-    #expect(outcome.warnings.contains { $0.contains("was written there, not installed") })
+    #expect(outcome.warnings.contains { $0.contains("was written by hand, so it is kept as") })
     #expect(scratch.read("bundles/desk/notes.txt") == "mine")
     #expect(scratch.read("bundles/desk/data/own.json") == "[2]")
     #expect(scratch.read("bundles/desk/data/items.json") == "[1]")
@@ -349,7 +349,8 @@ import WidgetModel
       !scratch.listing("bundles/desk").contains { $0.contains(".git") || $0.contains("pipe") })
     #expect(
       outcome.warnings.contains {
-        $0.hasPrefix("not copied, but kept in \(scratch.path)/bundles/.versions/desk/1-0.1.0: ")
+        $0.hasPrefix(
+          "files that were not copied are kept in \(scratch.path)/bundles/.versions/desk/1-0.1.0: ")
           && $0.hasSuffix(".git/HEAD, pipe")
       }, "\(outcome.warnings)")
     #expect(try installer.rollback("desk").warnings == [])
@@ -367,18 +368,11 @@ import WidgetModel
       #expect(mkfifo("\(scratch.path)/\(file)", 0o600) == 0)
     }
     let outcome = try installer.install(bytes: archive("desk"), name: "a.tar")
-    let warning = try #require(outcome.warnings.first { $0.contains("was written there") })
+    let warning = try #require(outcome.warnings.first { $0.contains("was written by hand") })
     #expect(warning.contains("it is kept as \(scratch.path)/bundles/.versions/desk/1"))
     let isBack = (try? installer.rollback("desk")) != nil
     #expect(warning.hasSuffix("brings it back") == isBack, "\(warning)")
     #expect(isBack == (text == Texts.bundle("desk", version: "0.1.0")))
-  }
-
-  @Test func `a pipe is refused, and not waited for`() throws {
-    let pipe = "\(scratch.path)/q.yaml"
-    #expect(mkfifo(pipe, 0o600) == 0)
-    let refusal = refusal { () throws(BundleInstallerError) in _ = try installer.install(pipe) }
-    #expect(refusal == "\(pipe) is not a file")
   }
 
   @Test func `a hand-made bundle comes back with a rollback`() throws {
@@ -399,7 +393,8 @@ import WidgetModel
     let message = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
     #expect(message.hasSuffix("desk/data/items.json"), "\(message)")
     let outcome = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
-    #expect(outcome.warnings.contains { $0.hasPrefix("changed since its installation") })
+    let words = "files that have changed since their installation are kept in "
+    #expect(outcome.warnings.contains { $0.hasPrefix(words) })
     for version in ["3.0.0", "4.0.0"] {
       _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
     }
@@ -421,7 +416,10 @@ import WidgetModel
     #expect(try installer.install(first).warnings.isEmpty)
     #expect(
       try installer.install(second).warnings == [
-        "bundle \"one\" has a kind \"clock\" too", "bundle \"one\" has a widget \"clock\" too",
+        "bundle \"one\" has a kind \"clock\", too, so the daemon refuses one of the two bundles; "
+          + "rename the kind in one of them",
+        "bundle \"one\" has a widget \"clock\", too, so the daemon refuses one of the two bundles; "
+          + "give the widget another id in one of them",
       ])
   }
 

@@ -66,15 +66,22 @@ struct AdapterTests {
     #expect(try read("\(folder.path)-link/a", other) == "inside")
   }
 
-  @Test func `a large file, a pipe and a missing file are failures, without waiting`() throws {
+  @Test func `large, special and missing files are failures, without waiting`() throws {
     try folder.write("large", String(repeating: "x", count: 100))
     mkfifo("\(folder.path)/pipe", 0o644)
-    let cases = [("large", "OUT_OF_RANGE"), ("pipe", "FAILED_PRECONDITION"), ("none", "NOT_FOUND")]
-    for (name, code) in cases {
+    mknod("\(folder.path)/socket", S_IFSOCK | 0o600, 0)
+    let cases = [
+      ("large", "OUT_OF_RANGE", "has more than 99 bytes; make the file smaller"),
+      ("pipe", "FAILED_PRECONDITION", "is a named pipe, not a file; name a file instead"),
+      ("socket", "FAILED_PRECONDITION", "is a socket, not a file; name a file instead"),
+      ("none", "NOT_FOUND", "there is no file \(folder.path)/none"),
+    ]
+    for (name, code, words) in cases {
       let failure = #expect(throws: Failure.self) {
         try read("\(folder.path)/\(name)", permissions(), bytesMax: 99)
       }
       #expect(failure?.code == code)
+      #expect(failure?.message.hasSuffix(words) == true, "\(failure?.message ?? "")")
     }
   }
 

@@ -144,13 +144,41 @@ struct BundleFolderTests {
         } ?? "nothing"))
   }
 
+  @Test(
+    arguments: [
+      (S_IFIFO, "a named pipe"), (S_IFSOCK, "a socket"), (S_IFDIR, "a folder"),
+    ] as [(mode_t, String)])
+  func `a bundle's file that is no file is reported once, without a position`(
+    type: mode_t, words: String
+  ) throws {
+    let place = try Place(nil)
+    let file = "\(place.bundle)/bundle.yaml"
+    let isMade =
+      type == S_IFDIR ? mkdir(file, 0o700) == 0 : mknod(file, type | 0o600, 0) == 0
+    try #require(isMade)
+    #expect(
+      look(into: place.bundle)
+        == "\(file) is \(words), not a file; replace it with a file, or remove it")
+  }
+
+  @Test func `two files and a file that is not UTF-8 are reported without a position`() throws {
+    let place = try Place()
+    let file = "\(place.bundle)/bundle.yaml"
+    try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: file))
+    #expect(look(into: place.bundle) == "\(file) is not UTF-8 text; save it as UTF-8")
+    try Data().write(to: URL(fileURLWithPath: "\(place.bundle)/bundle.json"))
+    #expect(
+      look(into: place.bundle)
+        == "\(place.bundle) has bundle.yaml and bundle.json; keep one of them")
+  }
+
   @Test func `a broken link of a bundle's file is reported`() throws {
     let place = try Place(nil)
     symlink("/nonexistent/desk.yaml", "\(place.bundle)/bundle.yaml")
     #expect(look(into: place.bundle) == "nothing")
     let told = suspicion(about: place.bundle)
     #expect(
-      told.hasPrefix("\(place.bundle)/bundle.yaml:1:1: the link leads to no readable file: "),
+      told.hasPrefix("the link \(place.bundle)/bundle.yaml leads to no readable file: "),
       "\(told)")
     #expect(told.contains("correct the link"))
   }

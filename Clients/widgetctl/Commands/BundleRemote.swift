@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import WidgetBundle
 import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
@@ -34,6 +35,12 @@ extension BundleSource {
           .notFound, "there is no file or folder \(path); name a bundle's file, folder or archive")
       }
       guard status.st_mode & S_IFMT == S_IFDIR else {
+        guard SpecialFile.isFile(mode: status.st_mode) else {
+          throw CommandFailure(
+            .invalidArgument,
+            "\(path) is \(SpecialFile.words(mode: status.st_mode)), not a bundle; name a bundle's "
+              + "file, folder or archive")
+        }
         return InstallBundleRequest(
           content: try BundleSource.output(["cat", "--", path], bytesMax, of: path), fileName: name)
       }

@@ -78,17 +78,16 @@ enum BundleFolders {
   /// its file has another name, its file or the folder itself is a link to nothing, or the folder's
   /// name is not UTF-8 text. Nil for other folders.
   static func suspicion(about folder: String) -> HostState.Found? {
-    func broken(_ place: String, _ problem: (message: String, hint: String)) -> HostState.Found {
-      .broken(problem: "\(place)\(problem.message); \(problem.hint)", digest: 0)
-    }
-    guard !hasUnreadableName(folder) else { return broken("", BundleFileName.unreadable(folder)) }
-    if let reason = dangling(folder) { return broken("", BundleFileName.dangling(folder, reason)) }
+    guard !hasUnreadableName(folder) else { return broken(BundleFileName.unreadable(folder)) }
+    if let reason = dangling(folder) { return broken(BundleFileName.dangling(folder, reason)) }
     var status = stat()
     for file in fileNames.map({ "\(folder)/\($0)" }) where lstat(file, &status) == 0 {
       guard stat(file, &status) != 0 else { continue }
       return broken(
-        "\(file):1:1: ",
-        ("the link leads to no readable file: \(errorText())", "correct the link, or remove it"))
+        (
+          "the link \(file) leads to no readable file: \(errorText())",
+          "correct the link, or remove it"
+        ))
     }
     guard let directory = opendir(folder) else { return nil }
     defer { closedir(directory) }
@@ -101,7 +100,12 @@ enum BundleFolders {
         names.append(name)
       }
     }
-    return BundleFileName.problem(of: folder, with: names).map { broken("", $0) }
+    return BundleFileName.problem(of: folder, with: names).map { broken($0) }
+  }
+
+  /// A bundle that cannot be read. A problem that is not about a line has no position.
+  private static func broken(_ problem: (message: String, hint: String)) -> HostState.Found {
+    .broken(problem: "\(problem.message); \(problem.hint)", digest: 0)
   }
 
   /// The names of the symbolic links in a folder of bundles.
@@ -241,7 +245,11 @@ enum BundleFolders {
     }
     guard files.count == 1 else {
       let names = files.map { String(Paths.lastComponent($0)) }.joined(separator: " and ")
-      return .broken(problem: "\(file):1:1: the folder has \(names); keep one of them", digest: 0)
+      return broken(("\(folder) has \(names)", "keep one of them"))
+    }
+    var status = stat()
+    if stat(file, &status) == 0, !SpecialFile.isFile(mode: status.st_mode) {
+      return broken(SpecialFile.problem(of: file, mode: status.st_mode))
     }
     let bytes: [UInt8]
     do throws(Failure) {
@@ -249,12 +257,13 @@ enum BundleFolders {
     } catch {
       // Somebody may have removed the file in the meantime.
       guard error.code != "NOT_FOUND" else { return nil }
-      return .broken(problem: "\(file):1:1: \(error.message)", digest: 0)
+      // The message names the file.
+      return .broken(problem: error.message, digest: 0)
     }
     let settings = settings(in: folder)
     let digest = digest(of: bytes + (settings ?? []), file)
     guard let text = String(validating: bytes, as: UTF8.self) else {
-      return .broken(problem: "\(file):1:1: the file is not UTF-8 text", digest: digest)
+      return .broken(problem: "\(file) is not UTF-8 text; save it as UTF-8", digest: digest)
     }
     switch read(text, settings.map { String(decoding: $0, as: UTF8.self) }) {
     case .success(let bundle):

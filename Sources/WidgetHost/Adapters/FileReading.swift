@@ -1,4 +1,5 @@
 import Glibc
+import WidgetBundle
 
 /// Reads files for bundles. The calls block, so use it only on threads that may block.
 enum FileReading {
@@ -33,9 +34,13 @@ enum FileReading {
   private static func refuseOtherThanFile(_ file: CInt, _ path: String) throws(Failure) {
     var status = stat()
     guard fstat(file, &status) == 0 else { throw failure(path) }
-    guard status.st_mode & S_IFMT == S_IFREG else {
-      throw Failure("FAILED_PRECONDITION", "\(path) is not a regular file")
-    }
+    guard SpecialFile.isFile(mode: status.st_mode) else { throw unfit(path, status.st_mode) }
+  }
+
+  private static func unfit(_ path: String, _ mode: UInt32) -> Failure {
+    Failure(
+      "FAILED_PRECONDITION",
+      "\(path) is \(SpecialFile.words(mode: mode)), not a file; name a file instead")
   }
 
   /// Refuses a file that has another link and another owner than its folder. A user who can write
@@ -72,7 +77,8 @@ enum FileReading {
       guard count >= 0 else { throw failure(path) }
       if count == 0 { return bytes }
       guard bytes.count + count <= bytesMax else {
-        throw Failure("OUT_OF_RANGE", "\(path) is larger than \(bytesMax) bytes")
+        throw Failure(
+          "OUT_OF_RANGE", "\(path) has more than \(bytesMax) bytes; make the file smaller")
       }
       bytes += buffer[..<count]
     }
@@ -95,7 +101,14 @@ enum FileReading {
   }
 
   private static func failure(_ path: String) -> Failure {
-    switch errno {
+    let number = errno
+    var status = stat()
+    // A socket cannot be opened.
+    if number == ENXIO, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK {
+      return unfit(path, status.st_mode)
+    }
+    errno = number
+    switch number {
     // A device can be removed while one of its files is open.
     case ENOENT, ENOTDIR, ENODEV, ENXIO: Failure("NOT_FOUND", "there is no file \(path)")
     case EACCES, EPERM:
