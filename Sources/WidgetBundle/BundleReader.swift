@@ -1,5 +1,5 @@
 public import WidgetExpression
-import WidgetModel
+package import WidgetModel
 
 /// Reads and checks the file of a bundle.
 ///
@@ -9,7 +9,7 @@ public enum BundleReader {
   /// The only format there is.
   public static let format = 1
   /// The kinds that every daemon has.
-  static let builtInKinds = [KindName.help, .activity, .smartStack]
+  package static let builtInKinds = [KindName.help, .activity, .smartStack]
   /// The maximum size of the text, in bytes.
   public static let bytesMax = SourceReader.bytesMax
 
@@ -374,10 +374,10 @@ struct BundleFileReader {
     if hasHost, !names.contains(name), !BundleReader.builtInKinds.contains(kindName) {
       reading.remark(
         kindItem,
-        "the bundle has no kind \"\(name)\"; if no other program provides it, the widget shows its data "
-          + "as a table",
-        hint: name.closest(among: names).map { "did you mean \"\($0)\"?" }
-          ?? "`widgetctl kinds` lists the kinds of all programs",
+        "the bundle has no kind \"\(name)\"; if no other program provides it, the widget shows its "
+          + "data as a table",
+        hint: name.closest(among: names + BundleReader.builtInKinds.map(\.rawValue))
+          .map { "did you mean \"\($0)\"?" } ?? "`widgetctl kinds` lists the kinds of all programs",
         foreignKind: kindName)
     }
     var spec = WidgetSpec(id: id, kind: kindName)

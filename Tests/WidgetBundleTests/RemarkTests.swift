@@ -10,9 +10,11 @@ import WidgetModel
   @Test func `a widget of a kind outside the bundle causes a remark, and is kept`() throws {
     let bundle = try Samples.read(
       "bundle: b\nformat: 1\nversion: 1.0.0\nkinds: {clock: {}}\nwidgets:\n"
-        + "  a: {kind: clokc, data: {n: 1}}\n  b: {kind: sysmon/load}\n  c: {kind: clock}\n")
-    #expect(bundle.widgets.map(\.kind.rawValue) == ["clokc", "sysmon/load", "clock"])
-    #expect(bundle.remarks.map(\.line) == [6, 7])
+        + "  a: {kind: clokc, data: {n: 1}}\n  d: {kind: smart-stak}\n"
+        + "  b: {kind: sysmon/load}\n  c: {kind: clock}\n")
+    #expect(bundle.widgets.map(\.kind.rawValue) == ["clokc", "smart-stak", "sysmon/load", "clock"])
+    #expect(bundle.remarks.map(\.line) == [6, 7, 8])
+    #expect(bundle.remarks[1].hint == "did you mean \"smart-stack\"?")
     #expect(bundle.remarks.first?.message.contains("no kind \"clokc\"") == true)
     #expect(bundle.remarks.first?.hint == "did you mean \"clock\"?")
     #expect(bundle.remarks.first?.excerpt.contains("clokc") == true)

@@ -37,6 +37,24 @@ struct BundleCommandTests {
     #expect(BundleRemote.advice(text).split(separator: "--remote").count <= 2)
   }
 
+  @Test func `the result of an installation names what was there before`() {
+    #expect(BundleText.former("0.9.0", wasThere: true) == ", was 0.9.0")
+    #expect(BundleText.former(nil, wasThere: true) == ", in place of an invalid bundle")
+    #expect(BundleText.former(nil, wasThere: false) == "")
+  }
+
+  @Test func `a pipe is not sent to the host, and not waited for`() throws {
+    let path = NSTemporaryDirectory() + "pipe-\(UUID().uuidString)"
+    try #require(mkfifo(path, 0o600) == 0)
+    defer { unlink(path) }
+    let failure = #expect(throws: CommandFailure.self) {
+      _ = try BundleSource.path(path).content(bytesMax: 100)
+    }
+    #expect(
+      failure?.message
+        == "\(path) is a named pipe, not a bundle; name a bundle's file, folder or archive")
+  }
+
   @Test func `the error for a file that is too large to upload has its size`() {
     var failure = CommandFailure(.quotaExceeded, "The limit is reached")
     #expect(Upload.reason(failure, bytes: 17) == "The limit is reached")

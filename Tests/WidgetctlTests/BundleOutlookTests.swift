@@ -1,4 +1,5 @@
 import Testing
+import WidgetBundle
 import WidgetClient
 import WidgetModel
 import WidgetProto
@@ -14,17 +15,19 @@ struct BundleOutlookTests {
     #expect(remark.path == "kinds.gauge")
     #expect(
       remark.text
-        == "kind \"gauge\" belongs to bundle/first; the daemon refuses the bundle; choose another"
-        + " name, or remove the kind from the file of bundle first")
+        == "kind \"gauge\" belongs to bundle first, so the daemon refuses this bundle; rename the"
+        + " kind, or remove it from the file of bundle first")
     #expect(remark.isRefusal)
     #expect(
-      try BundleOutlook.claimed(kind(), by: "gauges").hint.hasSuffix("(widgetctl rm-kind gauge)"))
+      try BundleOutlook.claimed(kind(), by: "gauges").text
+        == "kind \"gauge\" belongs to provider gauges, so the daemon refuses this bundle; rename the"
+        + " kind, or remove it with `widgetctl rm-kind gauge`")
   }
 
   @Test(arguments: [
     ("bundle/first", "changes its kind from \"bar\" to \"gauge\": a new widget replaces it"),
-    ("bundle/second", "exists with kind \"bar\" and belongs to bundle/second; the daemon refuses"),
-    ("", "exists with kind \"bar\" and was created by another program; the daemon refuses"),
+    ("bundle/second", "has the kind \"bar\" and belongs to bundle second, so the daemon refuses"),
+    ("", "has the kind \"bar\" and was created by another program, so the daemon refuses"),
   ])
   func `a widget of another kind is replaced if the bundle owns it, else reported`(
     owner: String, words: String
@@ -55,8 +58,8 @@ struct BundleOutlookTests {
   }
 
   @Test(arguments: [
-    ("bundle/a", "remove that one from the file of bundle a"),
-    ("default", "remove that one (widgetctl rm w)"),
+    ("bundle/a", "remove the other widget from the file of bundle a"),
+    ("default", "remove the other widget with `widgetctl rm w`"),
   ])
   func `the remedy for a widget of another kind works for its owner`(
     owner: String, words: String
@@ -81,8 +84,8 @@ struct BundleOutlookTests {
     #expect(
       remark.text
         == "the bundle no longer has the widget \"c2\", on which users set data.v; these values "
-        + "are lost with the widget, unless another installed bundle has it with the same kind; to "
-        + "keep them, leave it in the file")
+        + "are lost with the widget, unless another installed bundle has the widget with the same "
+        + "kind; to keep the values, leave the widget in the file")
     #expect(BundleOutlook.removed(leaving, keeping: [id], by: set) == nil)
     #expect(BundleOutlook.removed(try known(set, [files]), keeping: [], by: set) == nil)
     #expect(BundleOutlook.removed(try known("", [mine]), keeping: [], by: set) == nil)
@@ -222,12 +225,40 @@ struct BundleOutlookTests {
     #expect(BundleOutlook.misfits(shape, [], before: before) == nil)
   }
 
-  @Test func `a kind without a provider is compared with the kinds of the daemon`() throws {
-    let name = try #require(KindName("weathr"))
-    let remark = try #require(BundleOutlook.unknown(name, among: ["weather", "clock"]))
-    #expect(remark.hint == "did you mean \"weather\"?")
-    #expect(BundleOutlook.unknown(name, among: ["weathr"]) == nil)
-    #expect(BundleOutlook.unknown(name, among: ["clock"]) == nil)
+  private func bundle(ofKind kind: String) throws -> Bundle {
+    try BundleReader.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds: {clock: {}}\n"
+        + "widgets:\n  w: {kind: \(kind)}\n  v: {kind: clock}\n")
+  }
+
+  @Test(arguments: [
+    ("weathr", "did you mean \"weather\"?"), ("clokc", "did you mean \"clock\"?"),
+    ("smart-stak", "did you mean \"smart-stack\"?"),
+    ("quite-other", "`widgetctl kinds` lists the kinds of all programs"),
+  ])
+  func `a missing kind is compared with the kinds of the bundle, the daemon and others`(
+    kind: String, hint: String
+  ) throws {
+    let bundle = try bundle(ofKind: kind)
+    let outlook = BundleOutlook(otherKinds: [try self.kind("weather")])
+    let remark = try #require(outlook.remarks(of: bundle).first)
+    #expect(outlook.remarks(of: bundle).count == 1)
+    #expect(remark.line == 6 && remark.hint == hint)
+    let words = "no bundle or program provides the kind \"\(kind)\", so the widget shows its data"
+    #expect(remark.message.hasPrefix(words))
+    #expect(outlook.missingKinds(of: bundle, file: "f") == ["f:\(remark)"])
+    // The warning of the installer is replaced.
+    let before = ["x", "f:\(bundle.remarks[0])"]
+    #expect(outlook.refined(before, of: bundle) == ["x", "f:\(remark)"])
+  }
+
+  @Test func `a kind of another program causes no warning`() throws {
+    let bundle = try bundle(ofKind: "weather")
+    let outlook = BundleOutlook(otherKinds: [try kind("weather")])
+    #expect(bundle.remarks.count == 1)
+    #expect(outlook.remarks(of: bundle).isEmpty)
+    #expect(outlook.missingKinds(of: bundle, file: "f").isEmpty)
+    #expect(outlook.refined(["f:\(bundle.remarks[0])", "x"], of: bundle) == ["x"])
   }
 
   @Test func `a bundle that runs from another folder is named`() {

@@ -230,6 +230,13 @@ enum BundleText {
     ]
   }
 
+  /// The replaced version, after the words about the new one. Empty if there was none.
+  ///
+  /// - Parameter version: nil if it could not be read.
+  static func former(_ version: String?, wasThere: Bool) -> String {
+    version.map { ", was \($0)" } ?? (wasThere ? ", in place of an invalid bundle" : "")
+  }
+
   /// Reports facts about an installation on standard error.
   static func warn(_ outcome: BundleInstaller.Outcome) {
     for warning in outcome.warnings { warn(warning) }
@@ -243,17 +250,17 @@ enum BundleText {
   ///
   /// - Parameters:
   ///   - isLive: whether a host runs the folder; nil if this is unknown.
-  ///   - further: more warnings than those of the installer.
+  ///   - warnings: those of the installer, and further ones.
   static func document(
     _ outcome: BundleInstaller.Outcome, in installer: BundleInstaller, isLive: Bool?,
-    _ further: [String] = []
+    warnings: [String]
   ) -> Value {
     var map = document(outcome.bundle)
     map["folder"] = .string("\(installer.path)/\(outcome.bundle.id)")
     map["formerVersion"] = outcome.former.map { .string($0) } ?? .null
     map["sha256"] = outcome.digest.map { .string($0) } ?? .null
     map["live"] = isLive.map { .bool($0) } ?? .null
-    map["warnings"] = .list((outcome.warnings + further).map { .string($0) })
+    map["warnings"] = .list(warnings.map { .string($0) })
     return .map(map)
   }
 
@@ -274,8 +281,8 @@ struct BundleValidateCommand: AsyncParsableCommand {
       The command takes files and folders of bundles, zip or tar.gz archives, and https URLs of \
       these. It prints the file, line and column of each mistake, the line, and a hint. If there \
       is a mistake, it exits with status 10. It prints possible mistakes as warnings. If a daemon \
-      answers, the command also warns about kinds that belong to another provider, and about \
-      widgets of the bundle's kinds that others created.
+      answers, the command also warns about kinds that belong to another provider, about kinds \
+      that nobody provides, and about widgets of the bundle's kinds that others created.
 
       Examples:
         widgetctl bundle validate clock

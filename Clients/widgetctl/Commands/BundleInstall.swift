@@ -63,20 +63,20 @@ struct BundleInstallCommand: AsyncParsableCommand {
         try installer.install(bytes: bytes, name: name, digest: digest)
       }
     }
-    BundleText.warn(outcome)
     let bundle = outcome.bundle
+    let warnings = outlook?.refined(outcome.warnings, of: bundle) ?? outcome.warnings
+    for warning in warnings { BundleText.warn(warning) }
     let host = await BundleHost.ask(global)
     let rival = await BundleStanding.rival(of: bundle.id, installedIn: installer.path, global)
     if let problem = host.problem(of: installer.path) ?? rival { BundleText.warn(problem) }
     for warning in outlook?.warnings ?? [] { BundleText.warn(warning) }
     global.session(socketPath: "").printer.print(
       BundleText.document(
-        outcome, in: installer, isLive: host.runs(installer.path), outlook?.warnings ?? [])
+        outcome, in: installer, isLive: host.runs(installer.path),
+        warnings: warnings + (outlook?.warnings ?? []))
     ) {
-      let before =
-        outcome.former.map { ", was \($0)" }
-        ?? (outcome.wasThere ? ", instead of another version" : "")
-      return "bundle \(bundle.id) \(bundle.version) installed in \(installer.path)\(before) "
+      "bundle \(bundle.id) \(bundle.version) installed in \(installer.path)"
+        + "\(BundleText.former(outcome.former, wasThere: outcome.wasThere)) "
         + "(\(BundleText.counts(bundle)))\n"
     }
   }
@@ -327,10 +327,11 @@ struct BundleRollbackCommand: AsyncParsableCommand {
     if let problem = host.problem(of: installer.path) ?? rival { BundleText.warn(problem) }
     global.session(socketPath: "").printer.print(
       BundleText.document(
-        outcome, in: installer, isLive: host.runs(installer.path), lost + refusals)
+        outcome, in: installer, isLive: host.runs(installer.path),
+        warnings: outcome.warnings + lost + refusals)
     ) {
-      let before = outcome.former.map { ", was \($0)" } ?? ", instead of another version"
-      return "bundle \(id) \(outcome.bundle.version) restored in \(installer.path)\(before)\n"
+      "bundle \(id) \(outcome.bundle.version) restored in \(installer.path)"
+        + "\(BundleText.former(outcome.former, wasThere: outcome.wasThere))\n"
     }
   }
 }
@@ -438,10 +439,13 @@ struct BundleDiffCommand: AsyncParsableCommand {
         try installer.differences(to: found)
       }
     }
-    let outlook = await BundleOutlook.of(bundle, global) ?? BundleOutlook()
+    let answered = await BundleOutlook.of(bundle, global)
+    let outlook = answered ?? BundleOutlook()
+    let warnings =
+      (answered?.missingKinds(of: bundle, file: found.file) ?? []) + outlook.remarks.map(\.text)
     let kept = outlook.kept.map { $0.text.safeForTerminal + "\n" }.joined()
     let printer = global.session(socketPath: "").printer
-    if printer.format == .table { for remark in outlook.remarks { BundleText.warn(remark.text) } }
+    if printer.format == .table { for warning in warnings { BundleText.warn(warning) } }
     printer.print(
       .map([
         "id": .string(bundle.id), "installed": .bool(isInstalled),
@@ -453,7 +457,7 @@ struct BundleDiffCommand: AsyncParsableCommand {
             ])
           }),
         "kept": .list(outlook.kept.map(\.document)),
-        "warnings": .list(outlook.remarks.map { .string($0.text) }),
+        "warnings": .list(warnings.map { .string($0) }),
       ])
     ) {
       guard isInstalled else {

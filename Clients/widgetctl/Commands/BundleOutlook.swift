@@ -28,8 +28,9 @@ struct BundleOutlook: Hashable, Sendable {
 
   private(set) var remarks: [Remark] = []
   private(set) var kept: [KeptField] = []
-  /// The kinds of the bundle's widgets that other programs provide.
-  private(set) var provided: Set<KindName> = []
+  /// The kinds of other bundles and programs, and of the daemon itself. Empty if all widgets of the
+  /// bundle have kinds of the bundle.
+  private(set) var otherKinds: [KindName] = []
 
   /// Ids that a remark names.
   private static let idsMax = 5
@@ -77,20 +78,10 @@ struct BundleOutlook: Hashable, Sendable {
     }
     outlook.remarks += try await leaving(set, keeping: declared, client, options)
     guard !bundle.widgets.isEmpty else { return outlook }
-    let foreign = Set(bundle.widgets.map(\.kind)).subtracting(bundle.kinds.map(\.kind.name))
-    for name in foreign {
-      do throws(ClientError) {
-        _ = try await client.getKind(GetKindRequest(name: name), options: options)
-        outlook.provided.insert(name)
-      } catch {
-        guard error.status?.code == .notFound else { throw error }
-      }
-    }
-    if !foreign.isEmpty {
-      let all = try await client.listKinds(ListKindsRequest(), options: options)
-      let names = all.kinds.map(\.kind.name.rawValue)
-      outlook.remarks += foreign.sorted { $0.rawValue < $1.rawValue }
-        .compactMap { unknown($0, among: names) }
+    if bundle.remarks.contains(where: { $0.foreignKind != nil }) {
+      // A kind that the file no longer has goes with the installation.
+      outlook.otherKinds = try await client.allKinds(options).filter { $0.provider != set }
+        .map(\.kind.name)
     }
     let mask = try ReadMask(
       paths: ["id", "kind", "apply_set", "owners", "data", "parameters", "labels"])
@@ -131,20 +122,61 @@ struct BundleOutlook: Hashable, Sendable {
   /// The reasons for which the daemon refuses the bundle.
   var refusals: [String] { remarks.filter(\.isRefusal).map(\.text) }
 
-  /// The warnings of a bundle's reader that apply here: other programs may provide the kinds that
-  /// the bundle lacks.
+  /// The warnings of a bundle's reader that apply here. The reader does not know the kinds of others,
+  /// and the daemon does.
   func remarks(of bundle: Bundle) -> [BundleProblem] {
-    bundle.remarks.filter { problem in problem.foreignKind.map { !provided.contains($0) } ?? true }
+    bundle.remarks.compactMap { remark($0, own: bundle.kinds.map(\.kind.name.rawValue)) }
+  }
+
+  /// The warnings about kinds that neither the bundle nor anybody else has.
+  ///
+  /// - Parameter file: the bundle's file.
+  func missingKinds(of bundle: Bundle, file: String) -> [String] {
+    remarks(of: bundle).filter { $0.foreignKind != nil }.map { "\(file):\($0)" }
+  }
+
+  /// The warnings of an installer, of which those about missing kinds are replaced by what the daemon
+  /// knows.
+  func refined(_ warnings: [String], of bundle: Bundle) -> [String] {
+    var refined = warnings
+    let own = bundle.kinds.map(\.kind.name.rawValue)
+    for problem in bundle.remarks where problem.foreignKind != nil {
+      let text = "\(problem)"
+      guard let index = refined.firstIndex(where: { $0.hasSuffix(":\(text)") }) else { continue }
+      if let known = remark(problem, own: own) {
+        refined[index] = String(refined[index].dropLast(text.count)) + "\(known)"
+      } else {
+        refined.remove(at: index)
+      }
+    }
+    return refined
+  }
+
+  /// A warning of a bundle's reader with what the daemon knows. Nil if somebody provides the kind
+  /// that the warning misses.
+  private func remark(_ problem: BundleProblem, own: [String]) -> BundleProblem? {
+    guard let kind = problem.foreignKind else { return problem }
+    guard !otherKinds.contains(kind) else { return nil }
+    var problem = problem
+    let names = own + (BundleReader.builtInKinds + otherKinds).map(\.rawValue)
+    problem.message =
+      "no bundle or program provides the kind \"\(kind)\", so the widget shows its data as a table"
+    problem.hint =
+      kind.rawValue.closest(among: names).map { "did you mean \"\($0)\"?" }
+      ?? "`widgetctl kinds` lists the kinds of all programs"
+    return problem
   }
 
   static func claimed(_ kind: KindName, by provider: String) -> Remark {
+    let bundle = RemoveCommand.bundle(of: provider)
+    let owner = bundle.map { "bundle \($0)" } ?? "provider \(provider)"
     let step =
-      RemoveCommand.bundle(of: provider).map { "or remove the kind from the file of bundle \($0)" }
-      ?? "or remove that one (widgetctl rm-kind \(kind))"
+      bundle.map { "remove it from the file of bundle \($0)" }
+      ?? "remove it with `widgetctl rm-kind \(kind)`"
     return Remark(
       path: "kinds.\(kind)",
-      message: "kind \"\(kind)\" belongs to \(provider); the daemon refuses the bundle",
-      hint: "choose another name, \(step)", isRefusal: true)
+      message: "kind \"\(kind)\" belongs to \(owner), so the daemon refuses this bundle",
+      hint: "rename the kind, or \(step)", isRefusal: true)
   }
 
   /// - Parameter ids: of widgets of a kind that the bundle has not declared.
@@ -157,24 +189,12 @@ struct BundleOutlook: Hashable, Sendable {
       ? Remark(
         path: "kinds.\(kind)",
         message: "\(count) of kind \"\(kind)\" that others created follow the bundle: \(list)",
-        hint: "a change of the kind changes them too")
+        hint: "if the kind changes, these widgets change, too")
       : Remark(
         path: "kinds.\(kind)",
         message: "the bundle takes over \(count) of kind \"\(kind)\" that others created: \(list)",
         hint:
           "they get the kind's fields and content; to keep them as they are, choose another name")
-  }
-
-  /// A kind that neither the bundle nor another program has.
-  ///
-  /// - Parameter names: the kinds of the daemon.
-  static func unknown(_ kind: KindName, among names: [String]) -> Remark? {
-    guard kind != .help, !names.contains(kind.rawValue),
-      let name = kind.rawValue.closest(among: names)
-    else { return nil }
-    return Remark(
-      path: "widgets", message: "no program provides the kind \"\(kind)\"",
-      hint: "did you mean \"\(name)\"?")
   }
 
   /// The values of widgets that do not fit the bundle's kind.
@@ -234,15 +254,19 @@ struct BundleOutlook: Hashable, Sendable {
         hint: "values that users set on it are lost; to keep them, give the new widget another id")
     }
     let owner =
-      known.applySet.isEmpty ? "was created by another program" : "belongs to \(known.applySet)"
+      known.applySet.isEmpty
+      ? "was created by another program"
+      : "belongs to "
+        + (RemoveCommand.bundle(of: known.applySet).map { "bundle \($0)" }
+          ?? "the set \(known.applySet)")
     return Remark(
       path: path,
-      message: "widget \"\(known.id)\" exists with kind \"\(known.kind)\" and \(owner); the daemon "
-        + "refuses the bundle",
+      message: "widget \"\(known.id)\" has the kind \"\(known.kind)\" and \(owner), so the daemon "
+        + "refuses this bundle",
       hint: "give the bundle's widget another id, or "
         + (RemoveCommand.bundle(of: known.applySet).map {
-          "remove that one from the file of bundle \($0)"
-        } ?? "remove that one (widgetctl rm \(known.id))"), isRefusal: true)
+          "remove the other widget from the file of bundle \($0)"
+        } ?? "remove the other widget with `widgetctl rm \(known.id)`"), isRefusal: true)
   }
 
   /// A widget of the bundle that the file no longer declares, with values of users.
@@ -260,8 +284,8 @@ struct BundleOutlook: Hashable, Sendable {
       path: "widgets.\(id)",
       message: "the bundle no longer has the widget \"\(id)\", on which users set \(list)",
       hint:
-        "these values are lost with the widget, unless another installed bundle has it with the "
-        + "same kind; to keep them, leave it in the file")
+        "these values are lost with the widget, unless another installed bundle has the widget with "
+        + "the same kind; to keep the values, leave the widget in the file")
   }
 
   /// The fields that keep their value, though the file declares another.
@@ -340,6 +364,17 @@ extension BundleOutlook.KeptField {
 }
 
 extension WidgetClient {
+  /// All kinds of the daemon.
+  fileprivate func allKinds(_ options: CallOptions) async throws -> [RegisteredKind] {
+    var kinds: [RegisteredKind] = []
+    try await ListPages.read(options) { (token, options) throws(ClientError) in
+      let page = try await listKinds(ListKindsRequest(pageToken: token), options: options)
+      kinds += page.kinds
+      return page.nextPageToken
+    }
+    return kinds
+  }
+
   /// All widgets that a selector selects.
   fileprivate func all(
     _ selector: Selector, _ mask: ReadMask, _ options: CallOptions

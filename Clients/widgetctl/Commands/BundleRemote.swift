@@ -139,14 +139,17 @@ enum BundleRemote {
     request.sha256 = digest ?? ""
     // The question comes before the host loads the bundle.
     var outlook: BundleOutlook?
-    if let found = try? BundleInstaller.anywhere.read(source) {
+    let found = try? BundleInstaller.anywhere.read(source)
+    if let found {
       outlook = await BundleOutlook.of(found.bundle, global)
     }
     let answer = try await advising(global) { () async throws(ClientError) in
       try await session.client.installBundle(request, options: session.options)
     }
-    for warning in answer.warnings { BundleText.warn(advice(warning)) }
-    for warning in outlook?.warnings ?? [] { BundleText.warn(advice(warning)) }
+    var warnings = answer.warnings
+    if let outlook, let found { warnings = outlook.refined(warnings, of: found.bundle) }
+    warnings += outlook?.warnings ?? []
+    for warning in warnings { BundleText.warn(advice(warning)) }
     let bundle = answer.bundle
     // The answer has the folder of the bundle itself, which is in the folder of bundles.
     let folder = bundle.folder.lastIndex(of: "/").map { String(bundle.folder[..<$0]) }
@@ -157,8 +160,7 @@ enum BundleRemote {
     }
     session.printer.print(
       document(
-        answer.bundle, former: answer.formerVersion,
-        warnings: answer.warnings + (outlook?.warnings ?? []))
+        answer.bundle, former: answer.formerVersion, warnings: warnings)
     ) { installed(answer) }
   }
 
