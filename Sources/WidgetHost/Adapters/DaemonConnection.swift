@@ -353,7 +353,7 @@ private final class ClientSession: DaemonSession {
             .opened(epoch: opened.epoch, tellsAudience: opened.includesAudience))
         case .disconnected(let error):
           isOpen.withLock { $0 = false }
-          await tell(error.isRefusal ? .refused(error.cause) : .lost(error.cause))
+          await tell(error.isRefusal ? .refused(error.wordsOfCause) : .lost(error.wordsOfCause))
         case .event(let event): await tell(.event(event))
         case .gap(let gap):
           await tell(.missed(last: gap.lastSequence))

@@ -15,25 +15,61 @@ extension Failure {
   init(_ error: ClientError) {
     switch error {
     case .status where error.reason == Failure.providedAlready:
-      self.init(Failure.providedAlready, "\(error)")
+      self.init(Failure.providedAlready, error.words)
     case .status where error.reason == Failure.kindMismatch:
-      self.init(Failure.kindMismatch, "\(error)")
+      self.init(Failure.kindMismatch, error.words)
     case .status(let status):
       let code = "\(status.code)"
       // An exhausted quota is not transient, unless the daemon sends a time for the retry.
       let isTransient =
         ["UNAVAILABLE", "DEADLINE_EXCEEDED", "ABORTED"].contains(code) || status.retryDelay != nil
-      self.init(code, "\(error)", isTransient: isTransient)
+      self.init(code, error.words, isTransient: isTransient)
       // A daemon that ends closes its connections, which is reported.
       if isTransient, error.reason != "SHUTTING_DOWN" { refusal = error.reason ?? code }
     case .unavailable, .socketNotFound, .connectionLost, .unresponsive, .deadlineExceeded:
-      self.init("UNAVAILABLE", "\(error)", isTransient: true)
+      self.init("UNAVAILABLE", error.words, isTransient: true)
     case .cancelled, .closed:
-      self.init("CANCELLED", "\(error)")
+      self.init("CANCELLED", error.words)
     case .protocolViolation:
-      self.init("INTERNAL", "\(error)", isTransient: true)
+      self.init("INTERNAL", error.words, isTransient: true)
     case .wire, .requestTooLong:
-      self.init("INVALID_ARGUMENT", "\(error)")
+      self.init("INVALID_ARGUMENT", error.words)
     }
+  }
+}
+
+extension ClientError {
+  /// The refusal for people: the message of the daemon without its code and reason, which stand in
+  /// other fields or help nobody. If the message is missing, the reason or the code stays.
+  var words: String {
+    guard case .status(let status) = self else { return "\(self)" }
+    return words(of: status, delay: status.retryDelay)
+  }
+
+  /// The same without the time of the next attempt, for a session that reconnects by itself.
+  var wordsOfCause: String {
+    guard case .status(let status) = self else { return cause }
+    return words(of: status, delay: nil)
+  }
+
+  private func words(of status: RPCStatus, delay: Duration?) -> String {
+    let message =
+      status.message.isEmpty
+      ? "the daemon refused the call (\(reason ?? status.code.name))" : status.message
+    // The message of a single violation often is the violation.
+    let details = status.fieldViolations.map { "\($0.field): \($0.description)" }
+      .filter { !message.contains($0) }
+    var text = ([message] + details).map(\.withoutFinalPeriod).joined(separator: "; ")
+    if let delay { text += "; try again in \(delay)" }
+    return text
+  }
+}
+
+extension String {
+  /// Other words follow.
+  fileprivate var withoutFinalPeriod: String {
+    var text = self
+    while text.hasSuffix(".") { text.removeLast() }
+    return text
   }
 }
