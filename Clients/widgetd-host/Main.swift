@@ -119,7 +119,7 @@ struct HostCommand: AsyncParsableCommand {
             .status("Runs \(count)" + (failed > 0 ? "; \(failed) cannot be run" : "")))
         }, manager: BundleFolder(path: roots.first ?? ".").carryOut)
     } catch {
-      errorLog.write("\(error)", .error)
+      errorLog.write((error as? Failure)?.message ?? "\(error)", .error)
       throw ExitCode(1)
     }
     tellOfRoots()

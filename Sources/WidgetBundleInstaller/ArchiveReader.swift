@@ -164,7 +164,7 @@ private final class UnpackBudget {
     file -= bytes
     guard total >= 0, file >= 0 else {
       throw .refused(
-        "the archive unpacks to far more than it should", hint: "make the bundle smaller")
+        "the archive unpacks to more than a bundle may have", hint: "make the bundle smaller")
     }
   }
 }

@@ -101,7 +101,7 @@ struct BundleFinder {
     guard let name = names.first else {
       if let problem = try suspicion(about: folder) { throw problem }
       throw .notFound(
-        "there is no bundle in \(folder.path)",
+        "\(folder.path) has no bundle's file",
         hint: "a bundle's folder has a \(BundleInstaller.fileNames.joined(separator: ", or a "))")
     }
     guard names.count == 1 else {
@@ -154,10 +154,9 @@ struct BundleFinder {
     let names = try staging.names()
     guard names.count == 1, let name = names.first, staging.entry(name) == .folder else {
       throw .notFound(
-        "there is no bundle in it",
-        hint:
-          "it needs a \(BundleInstaller.fileNames.joined(separator: ", or a ")) at the top or in its one folder"
-      )
+        "the folder or archive has no bundle's file",
+        hint: "put a \(BundleInstaller.fileNames.joined(separator: ", or a ")) at its top, or into "
+          + "its only folder")
     }
     return (try staging.folder(name), "\(stagingName)/\(name)")
   }

@@ -224,8 +224,8 @@ public struct BundleInstaller: Sendable {
     let found = SHA256.hex(bytes)
     if let digest, digest.lowercased() != found {
       throw .refused(
-        "its SHA-256 is \(found), not \(digest.lowercased())",
-        hint: "fetch the archive again; if the digest still differs, do not install it")
+        "the file's SHA-256 is \(found), not \(digest.lowercased())",
+        hint: "fetch the file again; if the digest still differs, do not install the file")
     }
     if !BundleFinder.isArchive(bytes) {
       guard BundleInstaller.isFile(name) else {

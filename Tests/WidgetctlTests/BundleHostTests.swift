@@ -184,8 +184,8 @@ import WidgetModel
     widget.data["n"] = .int(1)
     #expect(
       text("bundle/top", .int(2))
-        == "bundle top: data.n of clock in the file has no effect; it was set "
-        + "by an earlier change; `widgetctl set clock --release data.n` gives it back")
+        == "bundle top: widget clock: the file's data.n has no effect: it was set by an earlier "
+        + "change; `widgetctl set clock --release data.n` gives it back to the file")
     #expect(text("bundle/top", .int(1)) == nil)
     #expect(text("mine", .int(2)) == nil)
     #expect(text("", nil) == nil)
@@ -197,9 +197,9 @@ import WidgetModel
     widget.applySet = "bundle/top"
     #expect(
       BundleStanding.asideText(field, of: widget)
-        == "bundle top: the value 42 of data.n of clock is set aside, because it does not fit the "
-        + "kind; it was set by an earlier change, and comes back when it fits; "
-        + "`widgetctl set clock --release data.n` discards it")
+        == "bundle top: widget clock: the value 42 of data.n, set by an earlier change, is set "
+        + "aside, because it does not fit the kind; the value comes back when it fits; "
+        + "`widgetctl set clock --release data.n` discards the value")
     #expect(
       BundleStanding.asideText(FieldOwner(path: "data.n", owner: "bundle/top"), of: widget) == nil)
     widget.applySet = "mine"

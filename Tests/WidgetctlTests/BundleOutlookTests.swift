@@ -179,7 +179,7 @@ struct BundleOutlookTests {
     #expect(
       kept.first?.news
         == "widget g keeps the value of data.a that events of kind gauge set; the new default is 2;"
-        + " `widgetctl set g --release data.a` takes it")
+        + " `widgetctl set g --release data.a` sets the new default")
     let same = BundleOutlook.kept(
       WidgetSpec(id: id, kind: try kind()), known, try shape(1), by: "bundle/b",
       before: try shape(1))

@@ -159,7 +159,8 @@ struct BundleListCommand: AsyncParsableCommand {
       let list = try? theirs.list(), !list.isEmpty
     {
       BundleText.warn(
-        "there are no bundles in \(installer.path); this is the folder of widgetd-host: \(other)")
+        "there are no bundles in \(installer.path); the list shows \(other), a folder of "
+          + "widgetd-host")
       (installer, installed) = (theirs, list)
     }
     if !installed.isEmpty, let problem = host.problem(of: installer.path) {

@@ -194,7 +194,8 @@ struct BundleOutlook: Hashable, Sendable {
         path: "kinds.\(kind)",
         message: "the bundle takes over \(count) of kind \"\(kind)\" that others created: \(list)",
         hint:
-          "they get the kind's fields and content; to keep them as they are, choose another name")
+          "they get the kind's fields and content; to keep the widgets as they are, rename the "
+          + "kind")
   }
 
   /// The values of widgets that do not fit the bundle's kind.
@@ -352,7 +353,8 @@ extension BundleOutlook.KeptField {
     let verb = owner.isAside ? "gets back" : "keeps"
     return "widget \(widget) \(verb) the value of \(owner.path) that "
       + "\(owner.ownerName(Facts.name(ofUser:))) set; the new default is "
-      + "\(JSONWriter.compact(declared)); `widgetctl set \(widget) --release \(owner.path)` takes it"
+      + "\(JSONWriter.compact(declared)); `widgetctl set \(widget) --release \(owner.path)` sets the "
+      + "new default"
   }
 
   var document: Value {

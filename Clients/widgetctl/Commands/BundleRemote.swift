@@ -62,9 +62,16 @@ extension BundleSource {
         .quotaExceeded,
         "\(path) has more than \(bytesMax >> 20) MiB, the limit for an installation over the socket; "
           + "install it on the host's machine, without --remote")
-    case .notFound: throw CommandFailure(.otherError, "there is no \(words.first ?? "program")")
-    case .timedOut: throw CommandFailure(.timedOut, "\(path) could not be read in time")
-    case .ended: throw CommandFailure(.otherError, "\(path) cannot be read")
+    case .notFound:
+      throw CommandFailure(
+        .otherError,
+        "the program \(words.first ?? "") is missing; install it, or use the command without "
+          + "--remote")
+    case .timedOut:
+      throw CommandFailure(
+        .timedOut, "\(path) could not be read within 30 seconds; try again, or copy it first")
+    case .ended:
+      throw CommandFailure(.otherError, "\(path) cannot be read; the line above has the reason")
     }
   }
 }

@@ -256,18 +256,18 @@ struct BundleStanding: Hashable, Sendable {
     guard field.isAside, let value = field.declared,
       let bundle = RemoveCommand.bundle(of: widget.applySet)
     else { return nil }
-    return "bundle \(bundle): the value \(JSONWriter.compact(value)) of \(field.path) of "
-      + "\(widget.id) is set aside, because it does not fit the kind; it was set by "
-      + "\(field.ownerName(Facts.name(ofUser:))), and comes back when it fits; "
-      + "`widgetctl set \(widget.id) --release \(field.path)` discards it"
+    return "bundle \(bundle): widget \(widget.id): the value \(JSONWriter.compact(value)) of "
+      + "\(field.path), set by \(field.ownerName(Facts.name(ofUser:))), is set aside, because it does "
+      + "not fit the kind; the value comes back when it fits; "
+      + "`widgetctl set \(widget.id) --release \(field.path)` discards the value"
   }
 
   static func keptText(_ field: FieldOwner, of widget: Widget) -> String? {
     guard let bundle = RemoveCommand.bundle(of: field.manager), let declared = field.declared,
       field.value(in: widget) != declared
     else { return nil }
-    return "bundle \(bundle): \(field.path) of \(widget.id) in the file has no effect; it was set "
-      + "by \(field.ownerName(Facts.name(ofUser:))); `widgetctl set \(widget.id) --release "
-      + "\(field.path)` gives it back"
+    return "bundle \(bundle): widget \(widget.id): the file's \(field.path) has no effect: it was "
+      + "set by \(field.ownerName(Facts.name(ofUser:))); `widgetctl set \(widget.id) --release "
+      + "\(field.path)` gives it back to the file"
   }
 }
