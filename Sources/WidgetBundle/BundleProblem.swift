@@ -3,7 +3,7 @@ public import WidgetModel
 
 /// A problem in a bundle's file, and its place.
 public struct BundleProblem: Error, Hashable, Sendable {
-  /// From 1; 1:1 if it is about the file as a whole.
+  /// From 1; 1:1 if it is about the file as a whole. 0 if there is no text with lines.
   public var line: Int
   /// From 1, in Unicode scalars.
   public var column: Int

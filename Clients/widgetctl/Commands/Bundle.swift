@@ -336,7 +336,7 @@ struct BundleValidateCommand: AsyncParsableCommand {
             + (other.message.contains(source)
               ? "\(other.message)\n" : "\(source): \(other.message)\n")
           failure = other
-          let problem = BundleProblem(line: 1, column: 1, message: other.message)
+          let problem = BundleProblem(line: 0, column: 0, message: other.message)
           documents.append(
             .map([
               "file": .string(source), "ok": .bool(false),
