@@ -113,6 +113,9 @@ public struct HostLimits: Hashable, Sendable {
 
   /// The time for which the widgets of a bundle outlive its missing folder.
   public var absenceMax = Duration.seconds(30)
+  /// The further time for which a widget stays that another bundle can take over after the removal of
+  /// other widgets.
+  public var holdDelayMax = Duration.seconds(60)
 
   /// The first and the longest wait after a transient failure of a call to the daemon. The wait
   /// doubles with each further failure.

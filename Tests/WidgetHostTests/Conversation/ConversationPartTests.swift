@@ -93,6 +93,20 @@ struct ConversationPartTests {
     #expect(holds.isEmpty)
   }
 
+  @Test func `the end of a widget's time is delayed for a limited time`() throws {
+    let widget = try widget("w")
+    var holds = Holds()
+    _ = holds.leave(widget, until: .seconds(30))
+    #expect(holds.due(at: .seconds(29)).isEmpty && holds.due(at: .seconds(30)) == [widget.id])
+    #expect(holds.canStay(widget.id, beyond: .seconds(30), longest: .seconds(60)))
+    holds.delay(widget.id, until: .seconds(60), longest: .seconds(60))
+    #expect(holds.nextDeadline == .seconds(60) && holds.due(at: .seconds(30)).isEmpty)
+    holds.delay(widget.id, until: .seconds(120), longest: .seconds(60))
+    #expect(holds.nextDeadline == .seconds(90))
+    #expect(!holds.canStay(widget.id, beyond: .seconds(90), longest: .seconds(60)))
+    #expect(holds.tick(at: .seconds(90)) == ["bundle/a"])
+  }
+
   // MARK: Withdrawals
 
   @Test func `an heir of an heir takes over from all, and the kinds go first`() {

@@ -148,6 +148,76 @@ extension HandOverTests {
     #expect(widget("w")?.kind.rawValue == "m" && loads == 2 && kept.count == 1)
   }
 
+  // MARK: Several widgets that move at once
+
+  /// Bundle `a` has `w1` and `w2` of kind `k`, each with a user's value. Bundle `b` wants `w1` with
+  /// the same kind, and `w2` with another one.
+  private mutating func moveTwo(_ more: String = "", givesUpFirst: Bool = true) throws {
+    try edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")
+    try begin(
+      "w1: {kind: k}, w2: {kind: k}, v: {kind: l}", kinds: ["k", "l"], valued: ["w1", "w2"])
+    if givesUpFirst { try edit("a", "v: {kind: l}", kinds: ["k", "l"]) }
+    try editB("w1: {kind: k}, w2: {kind: j}\(more)")
+    if !givesUpFirst { try edit("a", "v: {kind: l}", kinds: ["k", "l"]) }
+  }
+
+  @Test(arguments: [true, false])
+  mutating func `a widget keeps its values if a widget of another kind moves with it`(
+    givesUpFirst: Bool
+  ) throws {
+    try moveTwo(givesUpFirst: givesUpFirst)
+    #expect(state("w1") == "bundle/a stale a user's" && state("w2") == "bundle/a stale a user's")
+    pass(limit + .seconds(2))
+    #expect(state("w1") == "bundle/b fresh a user's" && widget("w1")?.error == nil)
+    #expect(state("w2") == "bundle/b fresh " && widget("w2")?.kind.rawValue == "j")
+    try #require(kept.count == 1)
+    #expect(kept[0].contains("bundle a: widget w2 is removed, and with it the value of data.n"))
+    #expect(notes.contains { $0.contains("widget w1 stays for now") && $0.hasSuffix("widget w2") })
+    pass(limit * 4)
+    #expect(state("w1") == "bundle/b fresh a user's" && kept.count == 1)
+    #expect(machine.nextDeadline == nil)
+  }
+
+  @Test mutating func `such a widget goes at last if the other bundle is still refused`() throws {
+    daemon.refusedID = WidgetID("x")
+    try moveTwo(", x: {kind: j}")
+    pass(limit + .seconds(2))
+    #expect(widget("w2") == nil && state("w1") == "bundle/a stale a user's")
+    pass(limit - .seconds(3))
+    #expect(state("w1") == "bundle/a stale a user's")
+    pass(.seconds(2))
+    #expect(widget("w1") == nil && kept.count == 2 && machine.daemon.holds.isEmpty)
+  }
+
+  @Test mutating func `of two widgets that wait for each other only one loses its values`() throws {
+    try edit("c", "t: {kind: m}", kinds: ["m"], in: "/b/z")
+    try moveTwo()
+    try edit(
+      "c", "t: {kind: m}, w1: {kind: m}, w2: {kind: k}", kinds: ["m"], in: "/b/z")
+    pass(limit + .seconds(2))
+    #expect(state("w2") == "bundle/c fresh a user's")
+    #expect(state("w1") == "bundle/c fresh " && widget("w1")?.kind.rawValue == "m")
+    try #require(kept.count == 1)
+    #expect(kept[0].contains("bundle a: widget w1 is removed"))
+    #expect(machine.daemon.holds.isEmpty)
+  }
+
+  @Test mutating func `widgets of several bundles wait for one another in order`() throws {
+    // Bundle `b` takes over `w1` after `w3` of bundle `c` is gone.
+    try edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")
+    try edit("c", "t: {kind: m}, w3: {kind: m}", kinds: ["m"], in: "/b/z")
+    try begin("w1: {kind: k}, v: {kind: l}", kinds: ["k", "l"], valued: ["w1", "w3"])
+    try edit("a", "v: {kind: l}", kinds: ["k", "l"])
+    try editB("w1: {kind: k}, w3: {kind: j}")
+    pass(limit - .seconds(5))
+    try edit("c", "t: {kind: m}", kinds: ["m"], in: "/b/z")
+    pass(limit - .seconds(1))
+    #expect(state("w1") == "bundle/a stale a user's" && state("w3") == "bundle/c stale a user's")
+    pass(.seconds(3))
+    #expect(state("w1") == "bundle/b fresh a user's" && state("w3") == "bundle/b fresh ")
+    #expect(kept.count == 1 && kept[0].contains("bundle c: widget w3 is removed"))
+  }
+
   @Test mutating func `the bundle that has the kind leaves a widget alone that waits`() throws {
     try edit("b", "w: {kind: k}, u: {kind: j}", kinds: ["j"], in: "/b/y")
     try begin("v: {kind: k}")

@@ -354,6 +354,7 @@ extension DaemonConversation {
 
   /// Removes the widgets whose time is over.
   mutating func endHolds(at now: HostTime) {
+    delayHolds(at: now)
     let due = holds.tick(at: now.uptime)
     guard !due.isEmpty else { return }
     var known: Set<String> = []

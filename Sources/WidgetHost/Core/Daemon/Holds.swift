@@ -19,6 +19,8 @@ struct Holds: Sendable {
 
     let set: String
     let kind: KindName
+    /// The end of the time without a delay.
+    let firstEnd: Duration
     var phase: Phase
 
     /// The time at which the widget is removed; nil if nothing waits for it.
@@ -52,6 +54,9 @@ struct Holds: Sendable {
 
   /// The set of a widget that stays for a while; nil for other widgets.
   func set(of id: WidgetID) -> String? { holds[id]?.set }
+
+  /// The kind of a widget that stays for a while; nil for other widgets.
+  func kind(of id: WidgetID) -> KindName? { holds[id]?.kind }
 
   /// Whether another bundle that declares the widget with the same kind can take it over.
   func offers(_ widget: Widget) -> Bool {
@@ -94,7 +99,7 @@ struct Holds: Sendable {
     case .over: return .goes
     case .undone, nil:
       holds[widget.id] = Hold(
-        set: widget.applySet, kind: widget.kind, phase: .waiting(until: end))
+        set: widget.applySet, kind: widget.kind, firstEnd: end, phase: .waiting(until: end))
       return .begins
     }
   }
@@ -163,6 +168,26 @@ struct Holds: Sendable {
   // MARK: Time
 
   var nextDeadline: Duration? { holds.values.compactMap(\.end).min() }
+
+  /// The end of a widget's time; nil if its time does not run.
+  func end(of id: WidgetID) -> Duration? { holds[id]?.end }
+
+  /// The widgets whose time is over now, in order.
+  func due(at uptime: Duration) -> [WidgetID] {
+    holds.filter { $0.value.end.map { $0 <= uptime } ?? false }.keys.sorted(by: WidgetID.inOrder)
+  }
+
+  /// Whether a widget can stay beyond this time, if delays of its end are at most `longest`.
+  func canStay(_ id: WidgetID, beyond uptime: Duration, longest: Duration) -> Bool {
+    guard let hold = holds[id], hold.end != nil else { return false }
+    return hold.firstEnd + longest > uptime
+  }
+
+  /// Delays the end of a widget's time, at most by `longest` after its first end.
+  mutating func delay(_ id: WidgetID, until end: Duration, longest: Duration) {
+    guard let hold = holds[id], hold.end != nil else { return }
+    holds[id]?.phase = .waiting(until: min(end, hold.firstEnd + longest))
+  }
 
   /// Ends the time of widgets.
   ///

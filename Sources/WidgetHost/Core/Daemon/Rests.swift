@@ -36,6 +36,9 @@ struct Rests: Sendable {
   /// In order.
   var holders: [Holder] { rests.keys.sorted() }
 
+  /// The refused versions, in order of their holders.
+  var bundles: [Bundle] { holders.compactMap { rests[$0]?.bundle } }
+
   /// Begins a wait. The question about the owners must follow.
   ///
   /// - Parameter leaving: the widgets of the bundle that other bundles are giving up.
