@@ -66,7 +66,7 @@ struct AbsenceTests {
     #expect(lost.withdrawn.isEmpty && lost.closed.isEmpty)
     #expect(stale(lost) == [true])
     #expect(lost.reports.first?.hasPrefix("bundle a: /b/x is missing") == true)
-    #expect(problem().contains("put it back within 30 seconds"))
+    #expect(problem().contains("put it back by 1970-01-01T00:00:30Z, or"))
     // A further look at the missing folder does not begin the time again.
     now.uptime += .seconds(20)
     #expect(state.lost("/b/x", .missing, at: now).isEmpty)
@@ -129,6 +129,50 @@ struct AbsenceTests {
     // The folder of bundles is back without the bundle.
     #expect(state.lost("/b/x", .missing, at: now).withdrawn.isEmpty)
     #expect(pass(limit).withdrawn == ["a"])
+  }
+
+  /// Bundle `b` has a widget with the kind of bundle `a`.
+  @Test(arguments: ["returns", "is removed", "has another id", "has another id and kind"])
+  mutating func `a widget of another bundle keeps no error of a bundle that is missing`(
+    fate: String
+  ) throws {
+    let opened = state.found(try bundle(), in: "/b/x", at: now)
+    let generation = try #require(opened.generations.first)
+    _ = state.declared(generation: generation, refusal: nil, at: now)
+    let own = try widget()
+    let other = Widget(
+      id: try #require(WidgetID("v")), kind: own.kind, data: own.data, applySet: "bundle/b")
+    _ = state.handle(.snapshot([own, other]), generation: generation, at: now)
+    now.wall = Timestamp.epoch.advanced(by: .seconds(100))
+    var errors: [String: WidgetError] = [:]
+    for case .effect(.patch(let request, let id, let patch)) in state.lost(
+      "/b/x", .missing, at: now)
+    {
+      errors[id.rawValue] = patch.error ?? nil
+      _ = state.handle(.sent(request, 5), generation: generation, at: now)
+    }
+    #expect(errors["w"]?.message.hasSuffix("are removed with their data") == true)
+    #expect(errors["v"]?.message.hasSuffix("the widget and its data stay") == true)
+    #expect(errors.values.allSatisfy { $0.message.contains("by 1970-01-01T00:02:10Z") })
+    #expect(errors.values.allSatisfy { $0.since == now.wall && $0.reason == "BUNDLE_INVALID" })
+    switch fate {
+    case "returns":
+      var cleared: Set<String> = []
+      for case .effect(.patch(_, let id, let patch)) in state.found(
+        try bundle(), in: "/b/x", at: now)
+      {
+        if let error = patch.error, error == nil { cleared.insert(id.rawValue) }
+      }
+      #expect(cleared == ["w", "v"])
+    case "is removed":
+      #expect(pass(limit - .milliseconds(1)).unmarked.isEmpty)
+      #expect(pass(.milliseconds(1)).unmarked == ["v"])
+    default:
+      let kind = fate == "has another id" ? "k" : "l"
+      let outputs = state.found(try bundle("c", kind: kind, digest: 2), in: "/b/x", at: now)
+      #expect(outputs.handedOver == ["a -> c"])
+      #expect(outputs.unmarked == (kind == "k" ? [] : ["v"]))
+    }
   }
 
   @Test mutating func `a folder of bundles that disappears after its bundles keeps the widgets`()
@@ -238,7 +282,7 @@ struct AbsenceTests {
     try run()
     let meant = "/b/x has bundel.yaml, but no bundle's file; did you mean bundle.yaml?"
     _ = state.lost("/b/x", .missing, suspicion: .broken(problem: meant, digest: 0), at: now)
-    #expect(problem().hasPrefix("\(meant). Do this within 30 seconds"))
+    #expect(problem().hasPrefix("\(meant). Do this by 1970-01-01T00:00:30Z, or"))
     #expect(pass(limit).withdrawn == ["a"])
     #expect(problem("x") == meant)
   }

@@ -284,7 +284,9 @@ struct HostStateTests {
     #expect(reports == (isReported ? [line] : []))
   }
 
-  @Test mutating func `the widget of a bundle names those of its kinds that others made`() throws {
+  @Test mutating func `the widget of a bundle names those of its kinds that are not its own`()
+    throws
+  {
     let read = try Scene.bundle("data: {n: 0}\non: {press: [{reload: all}]}")
     let opened = state.found(.bundle(read, digest: 1), in: "/b/x", at: now)
     let generation = try #require(opened.generations.first)
@@ -297,10 +299,13 @@ struct HostStateTests {
         .last
     }
     let own = try widget("b/own", of: "bundle/b")
-    let others = try (1...6).map { try widget("x\($0)", of: $0 == 1 ? "panel" : "") }
+    let sets = ["panel", "bundle/c"]
+    let others = try (1...6).map { try widget("x\($0)", of: $0 <= 2 ? sets[$0 - 1] : "") }
     let told = data(state.handle(.snapshot([own] + others), generation: generation, at: now))
     #expect(told?["others"] == .int(6))
-    #expect(told?["othersFirst"] == .list((1...5).map { .string("x\($0)") }))
+    let names = ["x1 (set panel)", "x2 (bundle c)", "x3", "x4", "x5"]
+    #expect(told?["othersFirst"] == .list(names.map { .string($0) }))
+    #expect(told?["widgets"] == .int(1), "its own one")
     #expect(told?["handled"] == .map(["k": .list([.string("press")])]))
     let gone = data(state.handle(.removed(others[0].id), generation: generation, at: now))
     #expect(gone?["others"] == .int(5))
@@ -342,6 +347,11 @@ extension [HostState.Output] {
   /// `a -> b`: the bundle `b` takes over from `a`.
   var handedOver: [String] {
     compactMap { if case .handOver(let id, let heir) = $0 { "\(id) -> \(heir)" } else { nil } }
+  }
+
+  /// The widgets of others whose errors end with a bundle.
+  var unmarked: [String] {
+    compactMap { if case .unmark(let id, _) = $0 { id.rawValue } else { nil } }
   }
 
   var withdrawn: [String] {

@@ -61,11 +61,12 @@ extension HostState {
       return remove(path, at: now) + standing()
     }
     let problem = note(absence, of: path, at: now)
-    var outputs: [Output] = [.report("bundle \(shown): \(problem)")]
+    var outputs: [Output] = [.report("bundle \(shown): \(problem.own)")]
     if id == nil {
-      for known in folder.remembered { outputs.append(.mark(id: known.id, problem: problem)) }
+      for known in folder.remembered { outputs.append(.mark(id: known.id, problem: problem.own)) }
     } else {
-      outputs += setProblem(problem, of: shown, isAbsent: true, at: now)
+      outputs += setProblem(
+        problem.own, of: shown, forOthers: problem.others, isAbsent: true, at: now)
     }
     // The folder may have another name, and the bundle in it another id.
     for other in running.ids where other != id {
@@ -82,24 +83,34 @@ extension HostState {
     return now.wall.duration(since: bundle.loaded) > .seconds(5)
   }
 
-  /// Notes that a folder is missing. Returns the problem, for people.
-  private mutating func note(_ absence: Absence, of path: String, at now: HostTime) -> String {
-    let problem: String
+  /// Notes that a folder is missing. Returns the problem, for people: for the bundle's own widgets, and
+  /// for widgets of others with its kinds.
+  private mutating func note(
+    _ absence: Absence, of path: String, at now: HostTime
+  ) -> (own: String, others: String) {
+    let problem: (own: String, others: String)
     var removal: Duration?
     switch absence {
     case .unavailable(let reason):
-      problem =
-        "\(reason), so \(path) cannot be read; the widgets of the bundle stay and are stale;"
-        + " bring the folder back"
+      let what = "\(reason), so \(path) cannot be read"
+      problem = (
+        "\(what); the widgets of the bundle stay and are stale; bring the folder back",
+        "\(what); the bundle in it has the kind of this widget, which stays and is stale; bring the"
+          + " folder back"
+      )
     case .missing, .removed:
       removal = now.uptime + limits.absenceMax
       var what = "\(path) is missing or has no bundle's file; put it back"
       if case .broken(let words, _)? = folders[path]?.suspicion { what = "\(words). Do this" }
-      problem =
-        "\(what) within \(limits.absenceMax.components.seconds) seconds, or the widgets of the"
-        + " bundle are removed with their data"
+      // The time of day stays true, whenever it is read.
+      what += " by \(RFC3339.text(now.wall.advanced(by: limits.absenceMax).wholeSeconds))"
+      problem = (
+        "\(what), or the widgets of the bundle are removed with their data",
+        "\(what), or the kind of this widget is removed with its sources and actions, because the"
+          + " bundle has it; the widget and its data stay"
+      )
     }
-    folders.miss(path, absence, problem: problem, until: removal)
+    folders.miss(path, absence, problem: problem.own, until: removal)
     return problem
   }
 
@@ -149,7 +160,7 @@ extension HostState {
     guard !folders.holding(id).contains(where: { $0 != path }) else {
       return letGo(id, at: now)
     }
-    return handOver(id, to: new.id)
+    return handOver(id, to: new)
   }
 
   /// Gives a bundle the kinds and widgets that earlier hosts left behind under other ids.
@@ -174,7 +185,7 @@ extension HostState {
         HostState.shares(former.instance.bundle, with: heir)
       else { continue }
       folders.remove(place)
-      outputs += handOver(id, to: heir.id)
+      outputs += handOver(id, to: heir)
     }
     return outputs
   }
@@ -195,11 +206,18 @@ extension HostState {
   }
 
   /// Ends a bundle. Another one takes over what both declare.
-  private mutating func handOver(_ id: String, to heir: String) -> [Output] {
-    guard let (_, outputs) = end(id) else { return [] }
-    let note = HostState.note(of: id, heir: heir, hasRun: mayHaveRun(id))
+  private mutating func handOver(_ id: String, to heir: Bundle) -> [Output] {
+    guard let (ended, outputs) = end(id) else { return [] }
+    let note = HostState.note(of: id, heir: heir.id, hasRun: mayHaveRun(id))
     running.forget(id)
-    return outputs + [.handOver(id: id, to: heir), note]
+    return outputs + unmark(ended.instance, heir: heir) + [.handOver(id: id, to: heir.id), note]
+  }
+
+  /// Ends the errors of a removed bundle on the widgets of others that stay.
+  func unmark(_ instance: BundleInstance, heir: Bundle? = nil) -> [Output] {
+    instance.leftErrors(except: Set(heir?.kinds.map(\.kind.name) ?? [])).map {
+      .unmark($0.id, rest: $0.rest)
+    }
   }
 
   /// Whether two bundles have a kind or a widget in common, and the kinds of common widgets agree.
@@ -254,8 +272,8 @@ extension HostState {
       }
       folders.remember(known)
       let problem = note(absence, of: known.path, at: now)
-      outputs.append(.report("bundle \(known.id): \(problem)"))
-      outputs.append(.mark(id: known.id, problem: problem))
+      outputs.append(.report("bundle \(known.id): \(problem.own)"))
+      outputs.append(.mark(id: known.id, problem: problem.own))
     }
     return outputs + standing()
   }

@@ -41,16 +41,16 @@ extension HostState {
             summary: "When the version that runs, or ran last, was loaded; null if none has run."),
           Field(
             name: "widgets", type: .int, defaultValue: .int(0),
-            summary: "The number of widgets of its kinds."),
+            summary: "The number of its own widgets."),
           Field(
             name: "failures", type: .list(.map(.any)), defaultValue: .list([]),
             summary: "The failures of its widgets: widget, title, message, code, since."),
           Field(
             name: "others", type: .int, defaultValue: .int(0),
-            summary: "The number of widgets of its kinds that others created."),
+            summary: "The number of widgets of its kinds that are not its own."),
           Field(
             name: "othersFirst", type: .list(.string), defaultValue: .list([]),
-            summary: "The ids of the first of these."),
+            summary: "The ids of the first of these, each with its bundle or set."),
           Field(
             name: "handled", type: .map(.list(.string)), defaultValue: .map([:]),
             summary: "The events that its kinds handle, by kind; without events of nodes, and"
@@ -113,7 +113,8 @@ extension HostState {
           id: "others", type: .label,
           properties: [
             "text": Binding(
-              "'others created ' + string(data.others) + ' of these: ' + "
+              "string(data.others) + (data.others == 1 ? ' widget' : ' widgets') "
+                + "+ ' of others with its kinds: ' + "
                 + "data.othersFirst.join(', ') "
                 + "+ (data.others > size(data.othersFirst) ? ', …' : '')")
           ], condition: "data.others > 0"),
@@ -121,6 +122,13 @@ extension HostState {
           id: "problem", type: .label, properties: ["text": Binding("data.problem")],
           condition: "data.problem != ''"),
       ])
+  }
+
+  /// The number of a bundle's own widgets. Its instance knows only widgets of the bundle's kinds.
+  func widgetCount(of current: RunningBundle) -> Int {
+    let (instance, bundle) = (current.instance, current.instance.bundle)
+    guard running.wasTaken(bundle.id), current.refusal == nil else { return instance.widgetCount }
+    return instance.widgetCount + bundle.widgets.count { instance.kinds[$0.kind] == nil }
   }
 
   /// All characters of both names are allowed in ids, so the id is never nil.

@@ -34,6 +34,8 @@ public struct HostState: Sendable {
     case refused(id: String, Bundle?)
     /// Show a problem on the widgets of a bundle that does not run.
     case mark(id: String, problem: String)
+    /// The bundle with the kind of somebody else's widget is removed. End its errors on this widget.
+    case unmark(WidgetID, rest: WidgetError?)
     case effect(Effect)
     /// The state of bundles has changed: declare these widgets of kind `bundle`.
     case standing([WidgetSpec])
@@ -55,10 +57,11 @@ public struct HostState: Sendable {
     public var path: String
     /// The load time of the version that runs, or ran last.
     public var loaded: Timestamp?
+    /// The number of its own widgets, of any kind.
     public var widgetCount: Int
     /// The failures that the content of its widgets does not show, the newest first.
     public var failures: [BundleFailure] = []
-    /// The number of widgets of its kinds that it has not declared, and the ids of the first ones.
+    /// The number of widgets of its kinds that are not its own, and the first ones with their owners.
     public var otherCount = 0
     public var others: [String] = []
     /// The events that its kinds react to, by kind, without events of nodes and events that the
@@ -219,7 +222,8 @@ public struct HostState: Sendable {
     let words = mayHaveRun(id) ? removalWords(of: ended.instance) : "; it has never run"
     running.forget(id)
     removedIDs.insert(id)
-    return ends + [.withdraw(id: id), .note("bundle \(id) removed" + words)]
+    return ends + unmark(ended.instance)
+      + [.withdraw(id: id), .note("bundle \(id) removed" + words)]
   }
 
   /// Whether the daemon has, or may have, widgets of a bundle, from this host or an earlier one.
@@ -241,10 +245,13 @@ public struct HostState: Sendable {
   }
 
   mutating func setProblem(
-    _ problem: String?, of id: String, isAbsent: Bool = false, at now: HostTime
+    _ problem: String?, of id: String, forOthers words: String? = nil, isAbsent: Bool = false,
+    at now: HostTime
   ) -> [Output] {
-    (running.change(id) { $0.setProblem(problem, isAbsent: isAbsent, at: now) } ?? [])
-      .map { .effect($0) }
+    let effects = running.change(id) {
+      $0.setProblem(problem, forOthers: words, isAbsent: isAbsent, at: now)
+    }
+    return (effects ?? []).map { .effect($0) }
   }
 
   static func id(ofFolder path: String) -> String {
@@ -403,7 +410,6 @@ public struct HostState: Sendable {
       taken.insert(name)
       let shown = current?.instance.bundle ?? folder.bundle
       let failures = current?.instance.failures ?? []
-      let others = current?.instance.others.ids ?? []
       let lines = failures.prefix(limits.failuresShownMax).map(\.line)
       let more = failures.count - lines.count
       result.append(
@@ -414,10 +420,10 @@ public struct HostState: Sendable {
           problem: problem
             ?? (lines + (more > 0 ? ["(and \(more) more)"] : [])).joined(separator: "\n"),
           path: path, loaded: current?.loaded ?? folder.remembered.last?.loaded,
-          widgetCount: current?.instance.widgetCount ?? 0,
+          widgetCount: current.map(widgetCount(of:)) ?? 0,
           failures: Array(failures.prefix(limits.failuresShownMax)),
-          otherCount: others.count,
-          others: Array(others.map(\.rawValue).sorted().prefix(limits.othersShownMax)),
+          otherCount: current?.instance.others.ids.count ?? 0,
+          others: current?.instance.others.names(countMax: limits.othersShownMax) ?? [],
           handled: current?.instance.bundle.handledEvents ?? [:],
           remarks: heldRemarks(current) + (current?.losses ?? [])
             + (shown?.defaults.problems ?? [])

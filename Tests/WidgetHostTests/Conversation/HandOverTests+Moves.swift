@@ -237,6 +237,25 @@ extension HandOverTests {
     #expect(widget("w")?.error?.message.contains(words) == true)
   }
 
+  @Test mutating func `a widget stays without an error when the bundle of its kind is removed`()
+    throws
+  {
+    try edit("b", "w: {kind: k}, u: {kind: j}", kinds: ["j"], in: "/b/y")
+    try begin("v: {kind: k}", valued: [])
+    tellNews()
+    #expect(widget("bundle/b")?.data["widgets"] == .int(2), "also the one of another bundle's kind")
+    #expect(widget("bundle/a")?.data["widgets"] == .int(1))
+    #expect(widget("bundle/a")?.data["othersFirst"] == .list([.string("w (bundle b)")]))
+    run(machine.found(nil, in: "/b/x", absence: .missing, at: time))
+    tellNews()
+    #expect(widget("w")?.error?.message.hasSuffix("the widget and its data stay") == true)
+    pass(limit)
+    #expect(widget("v") == nil && state("w") == "bundle/b stale " && widget("w")?.error == nil)
+    try edit("a", "v: {kind: k}")
+    tellNews()
+    #expect(widget("v") != nil && widget("w")?.error == nil)
+  }
+
   @Test(arguments: [true, false])
   mutating func `a widget that another program takes in time is fresh`(isTold: Bool) throws {
     try begin("w: {kind: k}, v: {kind: k}")

@@ -24,8 +24,10 @@ public struct BundleInstance: Sendable {
   private(set) var now = HostTime(wall: .epoch, uptime: .zero)
   /// The problem of the bundle's file now, while this version keeps running.
   private(set) var problem: String?
-  /// Whether the bundle's folder is missing.
-  private(set) var isAbsent = false
+  /// The problem, for widgets of other owners; nil for the same words.
+  private(set) var problemOfOthers: String?
+  /// The time since which the bundle's folder is missing; nil if it is not missing.
+  private(set) var absentSince: Timestamp?
 
   // The parts. Each has private state, which only its functions change. The extensions of this type
   // connect the parts, and have no state.
@@ -99,7 +101,8 @@ public struct BundleInstance: Sendable {
   /// The latest time of the next `tick`.
   public var nextDeadline: Duration? { timers.next }
 
-  public var widgetCount: Int { widgets.count }
+  /// The number of the bundle's own widgets of its kinds.
+  public var widgetCount: Int { widgets.count - others.ids.count }
 
   /// The facts that the widget `bundle/ID` depends on.
   var summary: [UInt64] { [UInt64(widgets.count), standing.version, others.version] }
@@ -114,13 +117,16 @@ public struct BundleInstance: Sendable {
 
   /// Shows the error of the bundle's file on all widgets, or clears it.
   ///
-  /// - Parameter isAbsent: whether the bundle's folder is missing, so that its widgets are stale.
+  /// - Parameters:
+  ///   - words: the error for widgets of other owners; nil for the same error.
+  ///   - isAbsent: whether the bundle's folder is missing, so that its widgets are stale.
   public mutating func setProblem(
-    _ problem: String?, isAbsent: Bool = false, at now: HostTime
+    _ problem: String?, forOthers words: String? = nil, isAbsent: Bool = false, at now: HostTime
   ) -> [Effect] {
     begin(at: now)
     self.problem = problem
-    self.isAbsent = isAbsent
+    problemOfOthers = words
+    absentSince = isAbsent ? absentSince ?? now.wall : nil
     for id in sortedIDs {
       widgets.touch(id)
       showStaleness(id)

@@ -141,6 +141,12 @@ extension DaemonConversation {
   /// Shows a problem on the widgets that an earlier host declared for a bundle.
   mutating func mark(_ id: String, _ problem: String) { cancel(marks.begin(id, problem)) }
 
+  /// Ends the errors of a removed bundle on a widget of somebody else. The widget is stale, because
+  /// nobody updates it.
+  mutating func unmark(_ id: WidgetID, rest: WidgetError?) {
+    call(.update(id, WidgetPatch(isStale: true, error: .some(rest)), provider: ""))
+  }
+
   mutating func proceedMarks() {
     guard host.isHolding else { return }
     for (id, next) in marks.nextCalls() { marks.called(id, with: call(next, for: .mark(id))) }

@@ -243,7 +243,10 @@ extension BundleInstance {
     guard let state = widgets[id] else { return }
     var marks = failureMarks(id)
     if let problem {
-      marks.insert(WidgetError(reason: BundleInstance.invalid, message: problem), at: 0)
+      let words = others.contains(id) ? problemOfOthers ?? problem : problem
+      // A missing folder is a new problem, so its time does not continue the time of a mistake.
+      let error = WidgetError(reason: BundleInstance.invalid, message: words, since: absentSince)
+      marks.insert(error, at: 0)
     }
     let wanted = WidgetError(joining: marks)
     // If somebody cleared the mark, do not set it again before the next failure.
@@ -255,6 +258,21 @@ extension BundleInstance {
     widgets.touch(id)
     if wanted != nil || BundleInstance.isOwn(state.view.error) {
       widgets.set(id, error: wanted)
+    }
+  }
+
+  /// The widgets of other owners that have errors of the bundle, each with the rest of its errors. When
+  /// the bundle is removed, nobody else ends these errors.
+  ///
+  /// - Parameter kinds: the kinds that another bundle takes over. It ends such errors itself.
+  func leftErrors(except kinds: Set<KindName>) -> [(id: WidgetID, rest: WidgetError?)] {
+    sortedIDs.compactMap { id in
+      guard others.contains(id), let widget = widgets[id]?.view, !kinds.contains(widget.kind),
+        let errors = widget.error?.all
+      else { return nil }
+      let rest = errors.filter { !BundleInstance.isOwn($0) }
+      guard rest.count < errors.count else { return nil }
+      return (id: id, rest: WidgetError(joining: rest))
     }
   }
 
@@ -293,7 +311,7 @@ extension BundleInstance {
   /// Whether the widget's data may be old: a source of the widget has failed for long, or the
   /// bundle's folder is missing.
   func isStale(_ id: WidgetID) -> Bool {
-    if isAbsent { return true }
+    if absentSince != nil { return true }
     return standing[id].keys.contains { key in
       if case .source(let index) = key { isStale(id, index) } else { false }
     }

@@ -36,7 +36,7 @@ extension BundleInstance {
 
   private mutating func noteMaker(of widget: Widget) {
     let isOthers = widget.applySet != HostState.provider(of: bundle.id)
-    if isOthers { others.insert(widget.id) } else { others.remove(widget.id) }
+    if isOthers { others.insert(widget.id, of: widget.applySet) } else { others.remove(widget.id) }
   }
 
   private mutating func appear(_ widget: Widget, _ facts: KindFacts) {
@@ -113,12 +113,29 @@ extension BundleInstance {
   }
 }
 
-/// Widgets of a bundle's kinds that others made, and a number that grows when these change.
+/// Widgets of a bundle's kinds that are not its own, and a number that grows when these change.
 struct OtherWidgets: Sendable {
-  private(set) var ids: Set<WidgetID> = []
+  /// The sets of the widgets; empty for a widget without a set.
+  private var sets: [WidgetID: String] = [:]
   private(set) var version: UInt64 = 0
 
-  mutating func insert(_ id: WidgetID) { if ids.insert(id).inserted { version += 1 } }
+  var ids: Set<WidgetID> { Set(sets.keys) }
 
-  mutating func remove(_ id: WidgetID) { if ids.remove(id) != nil { version += 1 } }
+  func contains(_ id: WidgetID) -> Bool { sets[id] != nil }
+
+  mutating func insert(_ id: WidgetID, of set: String) {
+    if sets.updateValue(set, forKey: id) != set { version += 1 }
+  }
+
+  mutating func remove(_ id: WidgetID) { if sets.removeValue(forKey: id) != nil { version += 1 } }
+
+  /// The first of the widgets, each with its owner: `cpu`, `mem (bundle load)`, `net (set panel)`.
+  func names(countMax: Int) -> [String] {
+    let bundle = HostState.provider(of: "")
+    return sets.sorted { $0.key.rawValue < $1.key.rawValue }.prefix(countMax).map { id, set in
+      if set.isEmpty { return id.rawValue }
+      if set.hasPrefix(bundle) { return "\(id) (bundle \(set.dropFirst(bundle.count)))" }
+      return "\(id) (set \(set))"
+    }
+  }
 }
