@@ -89,6 +89,10 @@ struct HostStateTests {
     let outputs = state.found(bundle(), in: "/b/x", at: now)
     #expect(outputs.closed.isEmpty && outputs.opened.isEmpty)
     #expect(standing("a")?.state == .running && standing("a")?.problem == "")
+    let notes = (outputs + state.found(bundle(), in: "/b/x", at: now)).compactMap {
+      if case .note(let text) = $0 { text } else { nil }
+    }
+    #expect(notes == ["bundle a: the file is valid again; nothing has changed"])
   }
 
   @Test mutating func `the removal of a folder removes its bundle`() {

@@ -144,6 +144,9 @@ public struct HostState: Sendable {
         outputs.append(.report(problem))
       } else if isMended {
         outputs += setProblem(nil, of: bundle.id, at: now)
+        if before?.absence == nil {
+          outputs.append(.note("bundle \(bundle.id): the file is valid again; nothing has changed"))
+        }
       } else {
         outputs += start(bundle, in: path, at: now)
       }
