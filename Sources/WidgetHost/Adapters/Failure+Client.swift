@@ -8,6 +8,9 @@ extension Failure {
   /// Whether a declared widget exists with another kind.
   var isKindMismatch: Bool { code == Failure.kindMismatch }
 
+  /// Whether one of the daemon's limits is reached.
+  var isLimit: Bool { code == "RESOURCE_EXHAUSTED" }
+
   private static let providedAlready = "PROVIDER_ACTIVE"
   private static let kindMismatch = "KIND_MISMATCH"
 

@@ -95,6 +95,28 @@ extension HandOverTests {
     #expect(state("w") == "bundle/b fresh a user's")
   }
 
+  @Test mutating func `a version that exceeds a limit is not retried because of holds`() throws {
+    try editB("")
+    try begin("w: {kind: k}, v: {kind: k}")
+    try edit("a", "v: {kind: k}")
+    daemon.refusedID = WidgetID("x")
+    try editB(", w: {kind: k}, x: {kind: j}")
+    #expect(state("w") == "bundle/a stale a user's")
+    #expect(text("problem", of: "b").contains("no room for x"))
+    let last = try #require(machine.daemon.links.generations.max())
+    try edit("a", "w: {kind: k}, v: {kind: k}")
+    try edit("a", "v: {kind: k}")
+    #expect(state("w") == "bundle/a stale a user's")
+    // Only these two versions have begun.
+    #expect(machine.daemon.links.generations.max() == last + 2)
+    // A user asks for a retry.
+    daemon.refusedID = nil
+    let session = try #require(hostSession)
+    let asked = try #require(WidgetID("bundle/b"))
+    run(machine.handle(.session(session, .asked(asked, isRefresh: true)), at: time))
+    #expect(state("w") == "bundle/b fresh a user's" && text("state", of: "b") == "running")
+  }
+
   @Test mutating func `a refused version is no former version of the next one`() throws {
     try refuseB(hasFormer: false)
     try editB(", w: {kind: m}, x: {kind: j}", kinds: ["j", "m"])

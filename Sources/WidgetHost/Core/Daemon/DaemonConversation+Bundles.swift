@@ -169,7 +169,8 @@ extension DaemonConversation {
     // The daemon may refuse the bundle because of others' kinds or widgets, and others may remove
     // them.
     links.change(generation) { $0.restConnection() }
-    rest(.connection(generation), link.bundle, until: now.uptime + limits.refusalRetryInterval)
+    let end = now.uptime + limits.refusalRetryInterval
+    rest(.connection(generation), link.bundle, after: failure, until: end)
     declared(generation, failure.message)
   }
 
@@ -349,7 +350,8 @@ extension DaemonConversation {
     giveBack(generation)
     guard let bundle = links[generation]?.bundle else { return }
     links.change(generation) { $0.restWork(isKinds: isKinds) }
-    rest(.work(generation), bundle, until: now.uptime + limits.refusalRetryInterval)
+    let end = now.uptime + limits.refusalRetryInterval
+    rest(.work(generation), bundle, after: failure, until: end)
     declared(generation, failure.message)
   }
 

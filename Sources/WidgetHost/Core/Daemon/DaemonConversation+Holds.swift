@@ -319,7 +319,8 @@ extension DaemonConversation {
 
   /// Retries the refused bundles that declare a widget with this kind, except one.
   private mutating func retryBundles(wanting id: WidgetID, _ kind: KindName, but link: BundleLink) {
-    for holder in rests.wanting(id, kind) where bundle(of: holder) != link.bundle.id {
+    for holder in rests.wanting(id, kind)
+    where bundle(of: holder) != link.bundle.id && rests.dependsOnHolds(holder) {
       endRest(holder)
     }
   }

@@ -5,8 +5,12 @@ import WidgetModel
 extension DaemonConversation {
   // MARK: Waits after refusals
 
-  mutating func rest(_ holder: Rests.Holder, _ bundle: Bundle, until end: Duration?) {
+  /// - Parameter failure: the refusal; nil if it is known.
+  mutating func rest(
+    _ holder: Rests.Holder, _ bundle: Bundle, after failure: Failure? = nil, until end: Duration?
+  ) {
     cancelRest(holder)
+    if let failure { rests.refused(bundle.id, for: failure) }
     rests.begin(holder, bundle, leaving: leaving(wantedBy: bundle), until: end)
     look(holder)
   }

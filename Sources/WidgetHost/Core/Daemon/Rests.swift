@@ -30,6 +30,8 @@ struct Rests: Sendable {
   }
 
   private var rests: [Holder: Rest] = [:]
+  /// The bundles whose last refusal names one of the daemon's limits.
+  private var limited: Set<String> = []
 
   var isEmpty: Bool { rests.isEmpty }
 
@@ -38,6 +40,11 @@ struct Rests: Sendable {
 
   /// The refused versions, in order of their holders.
   var bundles: [Bundle] { holders.compactMap { rests[$0]?.bundle } }
+
+  /// The daemon has refused a bundle. The wait must follow.
+  mutating func refused(_ id: String, for failure: Failure) {
+    if failure.isLimit { limited.insert(id) } else { limited.remove(id) }
+  }
 
   /// Begins a wait. The question about the owners must follow.
   ///
@@ -91,6 +98,13 @@ struct Rests: Sendable {
 
   func contains(_ holder: Holder) -> Bool { rests[holder] != nil }
 
+  /// Whether the refusal can end when widgets of other bundles begin or cease to wait for their removal.
+  /// This does not change a limit. A retry of a version ends the running one, so it needs a cause.
+  func dependsOnHolds(_ holder: Holder) -> Bool {
+    guard case .version(let id) = holder else { return true }
+    return !limited.contains(id)
+  }
+
   /// The waits whose refusal may be outdated, in order. Since the refusal, the set of widgets that other
   /// bundles give up has changed.
   ///
@@ -100,6 +114,7 @@ struct Rests: Sendable {
       guard let rest = rests[holder] else { return false }
       // The daemon has refused the kinds.
       if case .connection = holder { return false }
+      guard dependsOnHolds(holder) else { return false }
       return leaving(rest.bundle) != rest.leaving
     }
   }
