@@ -287,6 +287,35 @@ struct HostMachineTests {
       ])
   }
 
+  @Test mutating func `a value of a widget that the same version removes is not kept for later`()
+    throws
+  {
+    outputs = machine.found(
+      .bundle(try bundle("1.0.0", "data: {m: 3}"), digest: 1), in: "/b/a", at: time)
+    _ = settle([])
+    outputs = machine.start(at: time)
+    _ = settle([])
+    let dropped = try BundleReader.read(
+      "{bundle: a, format: 1, version: 1.0.1, kinds: {k: {data: {n: ''}, content: {label: x}}},"
+        + " widgets: {v: {kind: k}}}")
+    outputs = machine.found(.bundle(dropped, digest: 2), in: "/b/a", at: time)
+    let fields = try ["w", "v"].map {
+      LostField(widgetID: try #require(WidgetID($0)), path: "data.n", isSetAside: true)
+    }
+    let result = KindResult(
+      name: try #require(KindName("k")), action: .updated, widgetsChanged: 2, lostFields: fields,
+      lostFieldsCount: 2)
+    let lines = settle([], kinds: [result]).filter { $0.contains(" value") }
+    let reason = "the field takes values of type string now"
+    #expect(
+      lines == [
+        "bundle a: widget w: the value of data.n is set aside, and is lost when the widget is removed:"
+          + " \(reason)",
+        "bundle a: widget v: the value of data.n is set aside until it fits again: \(reason);"
+          + " \"widgetctl get v --owners\" shows it",
+      ])
+  }
+
   @Test(arguments: [("bundle/a", true), ("bundle/b", false)])
   mutating func `a widget whose kind the file changes is replaced if the bundle owns it`(
     set: String, isReplaced: Bool

@@ -167,10 +167,14 @@ struct BundleClaims: Sendable {
   /// Leaves out values that sources have set and that are lost. The next reading sets the fields
   /// again.
   ///
-  /// - Parameter countMax: the maximum number of such lines. One more line counts the rest.
-  func misfits(_ results: [KindResult], countMax: Int) -> [String] {
+  /// - Parameters:
+  ///   - before: the widgets that the file declared last. A widget that it no longer has, or has with
+  ///     another kind, is removed, so its values do not come back.
+  ///   - countMax: the maximum number of such lines. One more line counts the rest.
+  func misfits(_ results: [KindResult], before: Set<WidgetID>, countMax: Int) -> [String] {
     var lines: [String] = []
     var count = 0
+    let kinds = bundle.kindsOfWidgets
     for result in results {
       let kind = bundle.kinds.first { $0.kind.name == result.name }
       let read = Set(
@@ -179,9 +183,12 @@ struct BundleClaims: Sendable {
       count += fields.count + result.lostFieldsCount - result.lostFields.count
       for field in fields.prefix(countMax - lines.count) {
         let reason = kind.map { BundleClaims.reason(field.path, $0.kind) } ?? "the kind has changed"
+        let id = field.widgetID
+        let goes = before.contains(id) && kinds[id] != result.name
         lines.append(
-          "bundle \(bundle.id): widget \(field.widgetID): the value of \(field.path) is "
-            + BundleClaims.fate(of: field) + ": \(reason)" + BundleClaims.advice(on: field))
+          "bundle \(bundle.id): widget \(id): the value of \(field.path) is "
+            + BundleClaims.fate(of: field, goes: goes) + ": \(reason)"
+            + (goes ? "" : BundleClaims.advice(on: field)))
       }
     }
     guard count > lines.count else { return lines }
@@ -191,8 +198,11 @@ struct BundleClaims: Sendable {
   }
 
   /// The effect on a value that does not fit.
-  private static func fate(of field: LostField) -> String {
+  ///
+  /// - Parameter goes: whether the widget is removed.
+  private static func fate(of field: LostField, goes: Bool) -> String {
     guard field.isSetAside else { return "lost" }
+    guard !goes else { return "set aside, and is lost when the widget is removed" }
     return field.path.hasPrefix("entry.")
       ? "set aside until it fits again, or the widget gets a new timeline"
       : "set aside until it fits again"

@@ -306,7 +306,8 @@ extension DaemonConversation {
   /// Reports values of widgets that do not fit the bundle's kinds any more. The daemon names them
   /// only when a kind has changed, so each is reported once.
   private mutating func reportMisfits(_ results: [KindResult], _ bundle: Bundle) {
-    for line in BundleClaims(of: bundle).misfits(results, countMax: limits.failuresShownMax) {
+    let (before, most) = (declarations.fields(of: bundle.id).keys, limits.failuresShownMax)
+    for line in BundleClaims(of: bundle).misfits(results, before: Set(before), countMax: most) {
       report(line)
     }
   }
