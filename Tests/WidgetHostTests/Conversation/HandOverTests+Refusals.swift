@@ -117,6 +117,28 @@ extension HandOverTests {
     #expect(state("w") == "bundle/b fresh a user's" && text("state", of: "b") == "running")
   }
 
+  @Test mutating func `the refusal of two bundles that exchange widgets says what to do`() throws {
+    try edit("b", "x: {kind: k}, u: {kind: j}", kinds: ["j"], in: "/b/y")
+    try begin("w: {kind: k}, v: {kind: k}", valued: ["w", "x"])
+    try edit("a", "x: {kind: k}, v: {kind: k}")
+    #expect(text("problem", of: "a").contains("delete the widget from the file of bundle b"))
+    try editB(", w: {kind: k}")
+    for (id, gets) in [("a", "x"), ("b", "w")] {
+      #expect(
+        text("problem", of: id).contains(
+          "first save this file without widget \"\(gets)\", and then, within 30 seconds, with it"))
+    }
+    let last = machine.daemon.links.generations.max()
+    pass(.seconds(5))
+    #expect(machine.daemon.links.generations.max() == last, "nothing is retried in a circle")
+    try edit("a", "v: {kind: k}")
+    #expect(state("w") == "bundle/b fresh a user's" && state("x") == "bundle/b stale a user's")
+    try edit("a", "x: {kind: k}, v: {kind: k}")
+    #expect(state("w") == "bundle/b fresh a user's" && state("x") == "bundle/a fresh a user's")
+    #expect(text("state", of: "a") == "running" && text("state", of: "b") == "running")
+    #expect(daemon.lost.isEmpty && machine.nextDeadline == nil)
+  }
+
   @Test mutating func `a refused version is no former version of the next one`() throws {
     try refuseB(hasFormer: false)
     try editB(", w: {kind: m}, x: {kind: j}", kinds: ["j", "m"])

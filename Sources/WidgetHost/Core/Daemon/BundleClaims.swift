@@ -30,9 +30,13 @@ struct BundleClaims: Sendable {
   /// The reason why the bundle cannot declare its widgets: one of the `known` widgets has the same id
   /// and another owner. nil if there is no conflict.
   ///
-  /// - Parameter leaving: the widgets that other bundles no longer have, and that wait for their
-  ///   removal.
-  func conflict(with known: [Widget], leaving: Set<WidgetID> = []) -> String? {
+  /// - Parameters:
+  ///   - leaving: the widgets that other bundles no longer have, and that wait for their removal.
+  ///   - dropped: the widgets that new versions of other bundles lack. The daemon has not taken these
+  ///     versions.
+  func conflict(
+    with known: [Widget], leaving: Set<WidgetID> = [], dropped: Set<WidgetID> = []
+  ) -> String? {
     let ids = Set(bundle.widgets.compactMap(\.id))
     guard let taken = known.first(where: { ids.contains($0.id) && !isOwn($0) }) else {
       return nil
@@ -50,6 +54,13 @@ struct BundleClaims: Sendable {
     }
     if taken.applySet.hasPrefix(prefix) {
       let other = taken.applySet.dropFirst(prefix.count)
+      if dropped.contains(taken.id) {
+        return
+          "widget \"\(taken.id)\" already exists and \(whose), whose new file no longer has it, but the"
+          + " daemon has not taken that file (widgetctl bundle ls); to exchange widgets between the"
+          + " two files, first save this file without widget \"\(taken.id)\", and then, within 30"
+          + " seconds, with it"
+      }
       return
         "widget \"\(taken.id)\" already exists and \(whose); give this bundle's widget another id,"
         + " delete the widget from the file of bundle \(other), or remove that bundle"

@@ -328,7 +328,7 @@ extension DaemonConversation {
     guard former.values.allSatisfy({ $0.applySet == set }) else {
       let others = known.filter { former[$0.id] != nil }.sorted { WidgetID.inOrder($0.id, $1.id) }
       let words = claims(of: link).conflict(
-        with: others, leaving: leaving(wantedBy: bundle))
+        with: others, leaving: leaving(wantedBy: bundle), dropped: dropped(wantedBy: bundle))
       return refused(
         words.map { Failure(refusal.code, $0) } ?? refusal, isKinds: false, generation, at: now)
     }

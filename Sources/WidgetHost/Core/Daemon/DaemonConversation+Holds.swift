@@ -244,7 +244,8 @@ extension DaemonConversation {
       $0.take(Dictionary(taking.map { ($0.id, $0.applySet) }) { first, _ in first })
     }
     let claims = links[generation].map { self.claims(of: $0) } ?? own
-    if let conflict = claims.conflict(with: known, leaving: leaving(wantedBy: link.bundle)) {
+    let (leaving, dropped) = (leaving(wantedBy: link.bundle), dropped(wantedBy: link.bundle))
+    if let conflict = claims.conflict(with: known, leaving: leaving, dropped: dropped) {
       links.change(generation) { $0.take([:]) }
       return conflict
     }
@@ -266,10 +267,25 @@ extension DaemonConversation {
     }
   }
 
+  /// The widgets of a bundle that new versions of other bundles lack, although the daemon has not taken
+  /// these versions.
+  func dropped(wantedBy bundle: Bundle) -> Set<WidgetID> {
+    let wanted = bundle.kindsOfWidgets
+    var dropped: Set<WidgetID> = []
+    let versions = rests.bundles + links.all.filter { !$0.hasDeclared }.map(\.bundle)
+    for version in versions where version.id != bundle.id {
+      let kept = version.kindsOfWidgets
+      let former = declarations.fields(of: version.id).keys
+      dropped.formUnion(former.filter { wanted[$0] != nil && kept[$0] == nil })
+    }
+    return dropped
+  }
+
   /// Retries bundles whose refusal describes the widgets of other bundles wrongly by now.
   mutating func retryOutdatedRefusals() {
     guard !rests.isEmpty else { return }
-    for holder in rests.outdated({ leaving(wantedBy: $0) }) { endRest(holder) }
+    let outdated = rests.outdated { (leaving(wantedBy: $0), dropped(wantedBy: $0)) }
+    for holder in outdated { endRest(holder) }
   }
 
   /// Whether the daemon has taken a version of the widget's bundle that lacks the widget. If it

@@ -11,7 +11,9 @@ extension DaemonConversation {
   ) {
     cancelRest(holder)
     if let failure { rests.refused(bundle.id, for: failure) }
-    rests.begin(holder, bundle, leaving: leaving(wantedBy: bundle), until: end)
+    rests.begin(
+      holder, bundle, leaving: leaving(wantedBy: bundle), dropped: dropped(wantedBy: bundle),
+      until: end)
     look(holder)
   }
 

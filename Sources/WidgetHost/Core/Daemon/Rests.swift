@@ -16,6 +16,8 @@ struct Rests: Sendable {
     let bundle: Bundle
     /// The widgets that other bundles were giving up at the refusal.
     let leaving: Set<WidgetID>
+    /// The widgets that refused versions of other bundles lacked at the refusal.
+    let dropped: Set<WidgetID>
     let kinds: [KindName]
     /// The kinds of the bundle's widgets, by widget.
     let widgets: [WidgetID: KindName]
@@ -48,13 +50,17 @@ struct Rests: Sendable {
 
   /// Begins a wait. The question about the owners must follow.
   ///
-  /// - Parameter leaving: the widgets of the bundle that other bundles are giving up.
+  /// - Parameters:
+  ///   - leaving: the widgets of the bundle that other bundles are giving up.
+  ///   - dropped: the widgets of the bundle that refused versions of other bundles lack.
   mutating func begin(
-    _ holder: Holder, _ bundle: Bundle, leaving: Set<WidgetID>, until end: Duration?
+    _ holder: Holder, _ bundle: Bundle, leaving: Set<WidgetID>, dropped: Set<WidgetID>,
+    until end: Duration?
   ) {
     let kinds = Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind))
     rests[holder] = Rest(
-      bundle: bundle, leaving: leaving, kinds: kinds.sorted { $0.rawValue < $1.rawValue },
+      bundle: bundle, leaving: leaving, dropped: dropped,
+      kinds: kinds.sorted { $0.rawValue < $1.rawValue },
       widgets: bundle.kindsOfWidgets, set: HostState.provider(of: bundle.id), end: end)
   }
 
@@ -106,16 +112,20 @@ struct Rests: Sendable {
   }
 
   /// The waits whose refusal may be outdated, in order. Since the refusal, the set of widgets that other
-  /// bundles give up has changed.
+  /// bundles or their refused versions give up has changed.
   ///
-  /// - Parameter leaving: the widgets of a bundle that other bundles are giving up now.
-  func outdated(_ leaving: (Bundle) -> Set<WidgetID>) -> [Holder] {
+  /// - Parameter now: the widgets of a bundle that other bundles give up, and those that only refused
+  ///   versions of other bundles lack.
+  func outdated(
+    _ now: (Bundle) -> (leaving: Set<WidgetID>, dropped: Set<WidgetID>)
+  ) -> [Holder] {
     holders.filter { holder in
       guard let rest = rests[holder] else { return false }
       // The daemon has refused the kinds.
       if case .connection = holder { return false }
       guard dependsOnHolds(holder) else { return false }
-      return leaving(rest.bundle) != rest.leaving
+      let (leaving, dropped) = now(rest.bundle)
+      return leaving != rest.leaving || dropped != rest.dropped
     }
   }
 
