@@ -204,17 +204,8 @@ extension WidgetStore {
     of kind: KindName, family: Family?, parameters: ValueMap?, data: ValueMap?,
     entry: ValueMap = [:], at now: Timestamp
   ) throws(StoreError) -> Preview {
-    guard let schema = kind == HelpKind.name ? HelpKind.schema : schemas[kind] else {
-      throw .kindNotFound(kind)
-    }
-    var spec = WidgetSpec(kind: kind, family: family)
-    spec.data = data ?? schema.kind.sample
-    if let parameters {
-      spec.parameters = parameters
-      spec = try schema.fitted(spec, .new)
-    } else {
-      spec = try schema.fittedSample(spec)
-    }
+    let schema = try previewedSchema(of: kind)
+    let spec = try previewedSpec(schema, family, parameters, data)
     guard let id = WidgetID("preview") else { throw .kindNotFound(kind) }
     var maker = contents
     maker.beginCommand(at: now)
@@ -233,6 +224,33 @@ extension WidgetStore {
       kind: kind, family: record.family, parameters: spec.parameters, data: spec.data,
       content: content(of: shown, .own)?.content, isSample: data == nil,
       reason: parameters == nil ? schema.missingParameter(of: spec) ?? "" : "")
+  }
+
+  /// The widget that `preview` would show, without its content: with the declared types and
+  /// defaults. Throws what `preview` throws about the kind, the family and the parameters.
+  public func previewSpec(
+    of kind: KindName, family: Family?, parameters: ValueMap
+  ) throws(StoreError) -> WidgetSpec {
+    var spec = try previewedSpec(try previewedSchema(of: kind), family, parameters, [:])
+    spec.family = spec.family ?? .medium
+    return spec
+  }
+
+  private func previewedSchema(of kind: KindName) throws(StoreError) -> KindSchema {
+    guard let schema = kind == HelpKind.name ? HelpKind.schema : schemas[kind] else {
+      throw .kindNotFound(kind)
+    }
+    return schema
+  }
+
+  private func previewedSpec(
+    _ schema: KindSchema, _ family: Family?, _ parameters: ValueMap?, _ data: ValueMap?
+  ) throws(StoreError) -> WidgetSpec {
+    var spec = WidgetSpec(kind: schema.kind.name, family: family)
+    spec.data = data ?? schema.kind.sample
+    guard let parameters else { return try schema.fittedSample(spec) }
+    spec.parameters = parameters
+    return try schema.fitted(spec, .new)
   }
 
   // MARK: - Checks

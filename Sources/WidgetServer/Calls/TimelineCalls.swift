@@ -40,10 +40,17 @@ extension ServiceLoop {
     let request = try context.decode(
       GetSnapshotRequest.self, payload, quota: "widget_bytes_max",
       context.limits.store.widgetBytesMax)
-    // An invalid request is refused before a provider is asked.
-    let sample = try preview(request.kind, request.family, request.parameters, [:])
+    // An invalid request is refused before a provider is asked. The content is made only for the
+    // answer.
+    let asked: WidgetSpec
+    do throws(StoreError) {
+      asked = try context.store.previewSpec(
+        of: request.kind, family: request.family, parameters: request.parameters)
+    } catch {
+      throw RPCStatus(error)
+    }
     try providers.snapshots.begin(
-      request, as: sample, call, responder, in: providers.table,
+      request, as: asked, call, responder, in: providers.table,
       counting: incompleteRequests.account(of: responder.peer)
     ) { (snapshot, reason) throws(RPCStatus) in
       var preview = try self.preview(

@@ -40,9 +40,10 @@ final class Snapshots {
 
   /// Asks the provider of a kind, if it answers snapshots. Otherwise the call is answered at once.
   ///
+  /// - Parameter asked: The widget of the snapshot, with the kind's defaults.
   /// - Parameter parameters: The account of the request's parameters, while the call waits.
   func begin(
-    _ request: GetSnapshotRequest, as sample: Preview, _ call: UInt32,
+    _ request: GetSnapshotRequest, as asked: WidgetSpec, _ call: UInt32,
     _ responder: any CallResponder, in table: ProviderTable,
     counting parameters: @autoclosure () -> IncompleteRequest, _ complete: @escaping Completion
   ) throws(RPCStatus) {
@@ -87,8 +88,8 @@ final class Snapshots {
     session.send(
       .snapshotRequest(
         SnapshotRequest(
-          id: number, kind: request.kind, family: sample.family, parameters: sample.parameters,
-          isByOwner: responder.level >= .owner)))
+          id: number, kind: request.kind, family: asked.family ?? .medium,
+          parameters: asked.parameters, isByOwner: responder.level >= .owner)))
   }
 
   /// Takes the answer of a provider. Ignores the answer if its call has ended.

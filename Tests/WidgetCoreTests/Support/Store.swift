@@ -120,6 +120,12 @@ struct Store {
       of: kind, family: family, parameters: parameters, data: data, entry: entry, at: .at(0))
   }
 
+  func previewSpec(
+    of kind: KindName, family: Family?, parameters: ValueMap
+  ) throws(StoreError) -> WidgetSpec {
+    try box.store.previewSpec(of: kind, family: family, parameters: parameters)
+  }
+
   mutating func rollbackGroup() {
     detach()
     box.store.rollbackGroup()
