@@ -279,6 +279,43 @@ import WidgetTransport
     }
   }
 
+  @Test func `a message compiles nothing while kinds of its user wait to be freed`() async throws {
+    try await withServer { server in
+      let sizes = try server.onLoop { service in
+        let (disposals, preparations) = (service.context.disposals, service.preparations)
+        for _ in 0..<2 {
+          var compilation = service.context.store.compilation(of: try LargeKinds.kinds())
+          while compilation.step(in: service.context.store) {}
+          disposals.add(compilation.drop(), of: LargeKinds.uid)
+        }
+        let payload = try WireCodec().encode(LargeKinds.request([LargeKinds.kind("a")]))
+        let kinds = payload.withUnsafeBytes {
+          preparations.preparation(ofCall: $0, of: .current)
+        }
+        let work = try #require(kinds)
+        let message = preparations.bytes(of: LargeKinds.uid)
+        var sizes: [[Int]] = []
+        var isDone = false
+        while !isDone, sizes.count < 1_000 {
+          let clock = SlowClock()
+          let start = clock.look()
+          isDone = work.work(
+            TimeSlice(start: start, end: start + .seconds(2), clock: clock.look))
+          sizes.append([
+            disposals.bytes(of: LargeKinds.uid),
+            preparations.bytes(of: LargeKinds.uid) - message,
+          ])
+        }
+        work.cancel()
+        return sizes
+      }
+      // Two of 24 kinds are freed in a slice.
+      #expect(sizes.prefix(11).allSatisfy { $0[0] > 0 && $0[1] == 0 })
+      #expect(sizes.dropFirst(11).allSatisfy { $0[0] == 0 && $0[1] > 0 } && sizes.count > 200)
+      try server.eventually { !$0.context.work.hasMore }
+    }
+  }
+
   @Test func `many kinds are freed later, and few at once`() async throws {
     try await withServer { server in
       let waits = try server.onLoop { service in
@@ -287,7 +324,7 @@ import WidgetTransport
           let kinds = try LargeKinds.kinds(count: count)
           var compilation = service.context.store.compilation(of: kinds)
           while compilation.step(in: service.context.store) {}
-          KindDisposal.begin(compilation.drop(), of: LargeKinds.uid, in: work)
+          service.context.disposals.add(compilation.drop(), of: LargeKinds.uid)
           return work.hasMore
         }
       }

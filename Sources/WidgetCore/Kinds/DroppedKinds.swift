@@ -17,6 +17,12 @@ public struct DroppedKinds: Sendable {
     bytes += schema.memoryBytes
   }
 
+  /// Adds other kinds.
+  public mutating func add(_ others: DroppedKinds) {
+    schemas += others.schemas
+    bytes += others.bytes
+  }
+
   /// Releases one kind. The kind stays in memory while an uncommitted change can restore it. Returns
   /// false if no kind is left.
   public mutating func freeOne() -> Bool {

@@ -131,10 +131,12 @@ final class KindPreparation {
     self.all = all
   }
 
-  /// Compiles until the slice is over. Returns whether the message can be carried out.
+  /// Compiles until the slice is over, after the former kinds of the user are freed. Returns whether
+  /// the message can be carried out.
   func work(_ slice: TimeSlice) -> Bool {
     onWait()
     guard !isRefused, isNeeded() else { return true }
+    guard all.context.disposals.free(of: uid, slice) else { return false }
     var steps = 0
     while steps < all.stepsMax {
       steps += 1
@@ -161,6 +163,6 @@ final class KindPreparation {
   func cancel() {
     _ = all.hold(0, for: self)
     let kinds = compilation.drop()
-    if !all.isEnding { KindDisposal.begin(kinds, of: uid, in: all.context.work) }
+    if !all.isEnding { all.context.disposals.add(kinds, of: uid) }
   }
 }

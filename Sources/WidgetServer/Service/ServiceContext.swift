@@ -14,6 +14,7 @@ final class ServiceContext {
   let eventLoop: any EventLoop
   let turn: Turn
   let work: WorkQueue
+  let disposals: KindDisposals
   let clock: ServiceClock
   let codec = WireCodec()
   let counters = Counters()
@@ -55,6 +56,7 @@ final class ServiceContext {
     self.eventLoop = eventLoop
     self.turn = turn
     work = WorkQueue(turn: turn)
+    disposals = KindDisposals(in: work)
     sequenceAtStart = store.lastEventSequence
     self.store = store
     self.limits = limits
@@ -175,9 +177,7 @@ final class ServiceContext {
   func commitGroup(retaining retained: Revision) {
     store.commitGroup(at: turn.runningTime, retaining: retained)
     // Only now, because the group could have been taken back.
-    if store.hasDroppedKinds {
-      KindDisposal.begin(store.takeDroppedKinds(), of: kindsUID, in: work)
-    }
+    if store.hasDroppedKinds { disposals.add(store.takeDroppedKinds(), of: kindsUID) }
   }
 
   /// Takes the group of the turn back, which could not be made durable.
