@@ -447,8 +447,8 @@ public struct WidgetStore: ~Copyable {
     events.trim(countMax: limits.eventsKeptMax, bytesMax: limits.eventBytesKeptMax)
     unstoredLosses.formUnion(
       unacknowledged.trim(countMax: limits.eventsKeptMax, bytesMax: limits.eventBytesKeptMax))
-    ledger.trim(countMax: limits.requestsKeptMax, bytesMax: limits.requestBytesKeptMax)
     ledger.expire(at: now)
+    ledger.trim(countMax: limits.requestsKeptMax, bytesMax: limits.requestBytesKeptMax)
     if tombstones.count > limits.tombstonesMax { compact(upTo: retained) }
     // Ids stay unique without the remembered numbers: the search begins at 1 again.
     if numbering.count > WidgetStore.numberedKindsMax { numbering.removeAll() }

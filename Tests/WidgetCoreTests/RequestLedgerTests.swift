@@ -117,6 +117,39 @@ struct RequestLedgerTests {
     #expect(store.checkInvariants() == [])
   }
 
+  /// User 1 has two answers, and user 2 goes on and on.
+  @Test func `many answers of a user evict only answers of this user`() throws {
+    // An answer costs 128 bytes, its id and itself: here 131.
+    for (count, bytes) in [(6, 10_000), (100, 6 * 131)] {
+      var store = makeStore {
+        $0.requestsKeptMax = count
+        $0.requestBytesKeptMax = bytes
+      }
+      for id in ["a1", "a2"] { remember(id, uid: 1, in: &store) }
+      for number in 11...50 {
+        remember("\(number)", uid: 2, in: &store)
+        store.commitGroup(at: .at(0))
+      }
+      for id in ["a1", "a2"] { #expect(try recall(id, uid: 1, in: store) != nil) }
+      let kept = try (11...50).filter { try recall("\($0)", uid: 2, in: store) != nil }
+      #expect(kept == [47, 48, 49, 50])
+      #expect(store.checkInvariants() == [])
+      // Of equal shares, the oldest answer goes.
+      for id in ["a3", "a4"] { remember(id, uid: 1, in: &store) }
+      store.commitGroup(at: .at(0))
+      let ids = store.answers.map(\.requestID)
+      #expect(ids == ["a2", "48", "49", "50", "a3", "a4"])
+    }
+  }
+
+  @Test func `expired answers do not evict others`() throws {
+    var store = makeStore { $0.requestsKeptMax = 2 }
+    remember("r1", uid: 2, at: .at(1), in: &store)
+    for second in [2, 61] { remember("r\(second)", uid: 1, at: .at(Int64(second)), in: &store) }
+    store.commitGroup(at: .at(61))
+    #expect(store.answers.map(\.requestID) == ["r2", "r61"])
+  }
+
   @Test func `an answer larger than the limit is evicted, and trimming ends`() throws {
     var store = makeStore { $0.requestBytesKeptMax = 10 }
     remember("r", response: [UInt8](repeating: 0, count: 500), in: &store)

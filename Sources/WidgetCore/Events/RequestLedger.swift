@@ -3,18 +3,19 @@ import WidgetModel
 
 /// Answers to requests with a request id, so that a retry gets the first answer.
 ///
-/// The ledger is bounded in number, bytes and time, and evicts the oldest answer first. All answers
-/// have the same lifetime, so the queue is in order of expiry too.
+/// The ledger is bounded in number, bytes and time. Above a bound, it evicts the oldest answer of
+/// the user with the most answers or bytes: see `UserShares`. All answers have the same lifetime, so
+/// the queue is in order of expiry too.
 ///
 /// An answer that has expired stays until `expire`. If its id is used again before that, the new
 /// answer hides the old one. If the new answer is taken back, the old one is valid again.
 ///
-/// Invariants: `answers` holds the last answer of each key in the queue; `bytes` is the cost of all
-/// in the queue.
+/// Invariants: `answers` holds the last answer of each key in the queue; `shares` has the cost of
+/// all in the queue.
 struct RequestLedger {
   private(set) var answers: [Key: RequestImage] = [:]
   private(set) var queue: Deque<RequestImage> = []
-  private(set) var bytes = 0
+  private(set) var shares = UserShares()
 
   struct Key: Hashable {
     let uid: UInt32
@@ -36,30 +37,37 @@ struct RequestLedger {
   mutating func insert(_ image: RequestImage) {
     answers[image.key] = image
     queue.append(image)
-    bytes += image.costBytes
+    shares.add(image.costBytes, of: image.uid)
   }
 
   /// Takes the last answer back. O(answers).
   mutating func undoInsert() {
     guard let image = queue.popLast() else { return }
-    bytes -= image.costBytes
+    shares.remove(image.costBytes, of: image.uid)
     answers[image.key] = queue.last { $0.key == image.key }
   }
 
   /// The newest answers, oldest first.
   func newest(_ count: Int) -> [RequestImage] { Array(queue.suffix(count)) }
 
+  /// Evicts answers above the limits. O(answers of all users), for each answer that is evicted.
   mutating func trim(countMax: Int, bytesMax: Int) {
-    while !queue.isEmpty, queue.count > countMax || bytes > bytesMax { removeFirst() }
+    while true {
+      let users = shares.largest(countMax: countMax, bytesMax: bytesMax)
+      guard !users.isEmpty, let oldest = queue.firstIndex(where: { users.contains($0.uid) }) else {
+        return
+      }
+      remove(at: oldest)
+    }
   }
 
   mutating func expire(at now: RunningTime) {
-    while let deadline = nextDeadline, deadline <= now { removeFirst() }
+    while let deadline = nextDeadline, deadline <= now { remove(at: queue.startIndex) }
   }
 
-  private mutating func removeFirst() {
-    guard let image = queue.popFirst() else { return }
-    bytes -= image.costBytes
+  private mutating func remove(at index: Int) {
+    let image = queue.remove(at: index)
+    shares.remove(image.costBytes, of: image.uid)
     // A newer answer with the same id stays.
     if answers[image.key]?.expires == image.expires { answers[image.key] = nil }
   }

@@ -2,9 +2,10 @@ import WidgetCore
 
 /// The compiled kinds that wait to be freed, by user.
 ///
-/// They count in no quota, because their command has been carried out. So a message compiles no kinds
-/// while kinds of its user wait: it frees them first. A user who declares and withdraws kinds again and
-/// again then holds no more than the quotas of registered kinds and of kinds that are being compiled.
+/// They count in no quota, because their command has been carried out. So a message compiles no
+/// kinds while kinds of its user wait: it frees them first. A user who declares and withdraws kinds
+/// again and again then holds no more than the quotas of registered kinds and of kinds that are
+/// being compiled.
 ///
 /// Confined to the event loop.
 final class KindDisposals {

@@ -101,16 +101,28 @@ struct Model {
   mutating func commitGroup(at now: RunningTime) {
     events.kept = Array(events.kept.suffix(limits.eventsKeptMax))
     while events.bytes > limits.eventBytesKeptMax { events.kept.removeFirst() }
-    answers = Array(answers.suffix(limits.requestsKeptMax))
-    while answers.reduce(0, { $0 + 128 + $1.requestID.utf8.count + $1.response.count })
-      > limits.requestBytesKeptMax
-    {
-      answers.removeFirst()
-    }
     answers.removeAll { $0.expires <= now }
+    while answers.count > limits.requestsKeptMax { dropAnswer { _ in 1 } }
+    while answers.reduce(0, { $0 + Model.cost(of: $1) }) > limits.requestBytesKeptMax {
+      dropAnswer(Model.cost)
+    }
     if removals.count > limits.tombstonesMax {
       compactRevision = removals[removals.count - limits.tombstonesMax / 2 - 1]
       removals.removeAll { $0 <= compactRevision }
+    }
+  }
+
+  private static func cost(of answer: RequestImage) -> Int {
+    128 + answer.requestID.utf8.count + answer.response.count
+  }
+
+  /// Drops the oldest answer of the users with the most.
+  private mutating func dropAnswer(_ size: (RequestImage) -> Int) {
+    var sizes: [UInt32: Int] = [:]
+    for answer in answers { sizes[answer.uid, default: 0] += size(answer) }
+    let most = sizes.values.max()
+    if let index = answers.firstIndex(where: { sizes[$0.uid] == most }) {
+      answers.remove(at: index)
     }
   }
 

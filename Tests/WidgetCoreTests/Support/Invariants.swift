@@ -254,9 +254,9 @@ extension RequestLedger {
     var last: [Key: RequestImage] = [:]
     for image in kept { last[image.key] = image }
     if last != answers { violations.append("the answers are not the last ones of the queue") }
-    if bytes != kept.reduce(0, { $0 + $1.costBytes }) {
-      violations.append("answers have another cost")
-    }
+    var costs = UserShares()
+    for image in kept { costs.add(image.costBytes, of: image.uid) }
+    if shares != costs { violations.append("answers have another cost") }
     let deadlines = kept.map(\.expires)
     if deadlines != deadlines.sorted() { violations.append("answers expire out of order") }
     return violations
