@@ -30,17 +30,26 @@
 
     private let state = Mutex(State())
 
-    /// Takes a connection in, until it is closed.
-    func add(_ client: InProcessClient, on channel: any Channel, _ limits: ServerLimits) {
-      let id = ObjectIdentifier(channel)
+    /// Takes a connection in, until its channel is closed.
+    ///
+    /// - Returns: the channel for HTTP/2 over the channel of the socket.
+    func add(
+      _ client: InProcessClient, on socket: any Channel, _ limits: ServerLimits
+    ) -> LingeringChannel {
       let connection = NIOLoopBound(
-        CallerConnection(client: client, limits), eventLoop: channel.eventLoop)
+        CallerConnection(client: client, limits), eventLoop: socket.eventLoop)
+      let channel = LingeringChannel(over: socket, of: connection.value)
+      let id = ObjectIdentifier(channel)
       state.withLock { $0.connections[id] = connection }
       channel.closeFuture.whenComplete { _ in
         self.state.withLock { $0.connections[id] = nil }
         connection.value.close()
       }
+      return channel
     }
+
+    /// The number of calls that are under way.
+    var callCount: Int { state.withLock { $0.calls.count } }
 
     /// The state of an open connection. Call on its event loop.
     func connection(of channel: any Channel) throws -> CallerConnection {
@@ -105,6 +114,8 @@
     var onRefusal: (() -> Void)?
     /// Called when a call is refused before the end of its request.
     var onRefusedCall: ((_ streamID: UInt32) -> Void)?
+    /// Called when the socket is closed.
+    var onLoss: (() -> Void)?
     /// The calls that the present input has begun.
     private var begun: [CallGuard] = []
     /// Bytes of answers that were made and not taken.
@@ -132,6 +143,10 @@
     private var isQueued = false
     /// Whether the connection is being closed, because its peer does not read.
     private var isClosing = false
+    /// Whether the socket is closed.
+    private var isLost = false
+    /// The calls that end in the next turns, because the socket is closed.
+    private var ending: [CallGuard] = []
 
     /// Calls wait while the peer has not taken this many bytes of answers.
     static let answerBytesMax = 1 << 20
@@ -187,6 +202,33 @@
       return true
     }
 
+    /// The socket is closed: no input follows, and no output is needed.
+    func lose() {
+      isLost = true
+      onLoss?()
+    }
+
+    /// Ends all calls, one in each part of the user's turns, and then calls `finish`. The end of a
+    /// thousand calls takes longer than a turn.
+    func endCalls(then finish: @escaping () -> Void) {
+      ending = Array(calls.values)
+      endNextCall(then: finish)
+    }
+
+    private func endNextCall(then finish: @escaping () -> Void) {
+      while let call = ending.last, call.isOver { ending.removeLast() }
+      guard !ending.isEmpty else { return finish() }
+      client.whenTurnComes { [self] isAbandoned in
+        guard !isAbandoned, let call = ending.popLast() else {
+          ending = []
+          return finish()
+        }
+        client.expectTasks()
+        call.cancel()
+        endNextCall(then: finish)
+      }
+    }
+
     func admit(_ call: CallGuard, _ start: @escaping (_ isCancelled: Bool) -> Int) {
       waiting.append((call, start))
       guard mayAnswer else { return call.countWaiting() }
@@ -195,8 +237,8 @@
 
     /// Whether more answers may be made.
     private var mayAnswer: Bool {
-      answerBytes < CallerConnection.answerBytesMax && errorBytes < CallerConnection.errorBytesMin
-        && unsent.hasRoom
+      !isLost && answerBytes < CallerConnection.answerBytesMax
+        && errorBytes < CallerConnection.errorBytesMin && unsent.hasRoom
     }
 
     /// Ends a call: the peer has taken its answer, or will never take it.
@@ -246,7 +288,9 @@
     // MARK: - Streams
 
     /// Whether streams may make more messages.
-    var hasRoom: Bool { streamBytes < CallerConnection.streamBytesMax && unsent.hasRoom }
+    var hasRoom: Bool {
+      !isLost && streamBytes < CallerConnection.streamBytesMax && unsent.hasRoom
+    }
 
     private func tellStreams() {
       guard hasRoom else { return }

@@ -46,13 +46,21 @@
       try await connections.ready.get()
     }
 
-    public func adopt(_ channel: any Channel, for client: InProcessClient) {
+    public func adopt(
+      _ channel: any Channel, for client: InProcessClient
+    ) -> EventLoopFuture<Void> {
       let (connections, limits) = state.withLock { ($0.connections, $0.limits) }
-      callers.add(client, on: channel, limits)
-      guard let connections, connections.hand(over: channel) else {
-        return channel.close(promise: nil)
+      let lingering = callers.add(client, on: channel, limits)
+      if let connections, lingering.attach(), connections.hand(over: lingering) {
+        return lingering.closeFuture
       }
+      channel.close(promise: nil)
+      lingering.lose()
+      return lingering.closeFuture
     }
+
+    /// The number of calls that are under way.
+    var callCount: Int { callers.callCount }
 
     public func beginShutdown() {
       state.withLock { $0.server }?.beginGracefulShutdown()

@@ -20,7 +20,7 @@
     private let eventLoop: any EventLoop
     private let callers: Callers
     private let listener = Mutex<(any Channel)?>(nil)
-    private let open = Mutex<[ObjectIdentifier: any Channel]>([:])
+    private let open = Mutex<[ObjectIdentifier: LingeringChannel]>([:])
 
     init(eventLoop: any EventLoop, callers: Callers) {
       self.eventLoop = eventLoop
@@ -57,9 +57,9 @@
     /// Hands a connection over. False if the listener takes no more.
     ///
     /// Call on the event loop. When it returns true, the channel's handlers are in place.
-    func hand(over channel: any Channel) -> Bool {
+    func hand(over channel: LingeringChannel) -> Bool {
       guard let listener = listener.withLock({ $0 }), listener.isActive else { return false }
-      listener.pipeline.fireChannelRead(channel)
+      listener.pipeline.fireChannelRead(channel as any Channel)
       listener.pipeline.fireChannelReadComplete()
       // The connection is active already, so its handlers must start now. The HTTP/2 handler has
       // noticed by itself and would not pass the event on.
@@ -78,9 +78,11 @@
       return true
     }
 
-    /// Closes the open connections, even with unsent data.
+    /// Closes the open connections, even with unsent data and unfinished calls.
     func closeAll() {
-      for channel in open.withLock({ Array($0.values) }) { channel.close(promise: nil) }
+      for channel in open.withLock({ Array($0.values) }) {
+        channel.eventLoop.execute { channel.endAtOnce() }
+      }
     }
   }
 

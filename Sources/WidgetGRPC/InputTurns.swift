@@ -46,6 +46,7 @@
       self.context = context
       connection.onRefusal = { [weak self] in self?.cutter.refuseNewStreams() }
       connection.onRefusedCall = { [weak self] in self?.cutter.refuse($0) }
+      connection.onLoss = { [weak self] in self?.dropInput() }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
@@ -159,10 +160,14 @@
       context.read()
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    private func dropInput() {
       cutter = FrameCutter()
       _ = incomplete?.hold(0)
       incomplete = nil
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+      dropInput()
       self.context = nil
       context.fireChannelInactive()
       // If a connection ends while it is being read, `channelReadComplete` does not follow.

@@ -97,15 +97,14 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
       guard self.channel.isActive else { return }
       guard let guest else { return self.channel.close(promise: nil) }
       let client = InProcessClient(peer: self.peer, service: self.service)
-      self.channel.closeFuture.assumeIsolated().whenComplete { _ in
+      // Set this before `adopt`: HTTP/2 streams read by themselves only if the connection already
+      // does.
+      if hasWaited { self.setReading(true) }
+      guest.adopt(self.channel, for: client).assumeIsolated().whenComplete { _ in
         // The memory of the streams is free again.
         self.service.context.counters.countBytes(client.requestBytes)
         self.service.connections.closed(self)
       }
-      // Set this before `adopt`: HTTP/2 streams read by themselves only if the connection already
-      // does.
-      if hasWaited { self.setReading(true) }
-      guest.adopt(self.channel, for: client)
       self.leave(context, hasWaited: hasWaited)
     }
     guard waitsForGuest else { return }

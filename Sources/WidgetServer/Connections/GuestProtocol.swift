@@ -20,9 +20,12 @@ public protocol GuestProtocol: Sendable {
   /// closed, and the next one starts the protocol again.
   func start(on host: GuestHost) async throws
 
-  /// Takes over a connection. The first read comes later and has its first bytes. Called on the event loop. It sets up
-  /// the channel's handlers before it returns. If it cannot, it closes the channel.
-  func adopt(_ channel: any Channel, for client: InProcessClient)
+  /// Takes over a connection. The first read comes later and has its first bytes. Called on the event
+  /// loop. It sets up the channel's handlers before it returns. If it cannot, it closes the channel.
+  ///
+  /// - Returns: when the channel is closed and the connection's calls have ended. Until then, the
+  ///   connection counts for the limits of connections. The future belongs to the channel's loop.
+  func adopt(_ channel: any Channel, for client: InProcessClient) -> EventLoopFuture<Void>
 
   /// Opens no more calls and tells peers so. Calls under way continue. Called on the event loop, if
   /// the start has begun.

@@ -68,14 +68,19 @@
 
     func start(on host: GuestHost) async throws { try await guest.start(on: host) }
 
-    func adopt(_ channel: any Channel, for client: InProcessClient) {
+    func adopt(
+      _ channel: any Channel, for client: InProcessClient
+    ) -> EventLoopFuture<Void> {
       var client = client
       box.update { state in
         state.channels.append(channel)
         if !state.disguises.isEmpty { client = state.disguises.removeFirst() }
       }
-      guest.adopt(channel, for: client)
+      return guest.adopt(channel, for: client)
     }
+
+    /// The number of calls that are under way.
+    var callCount: Int { guest.callCount }
 
     func beginShutdown() { guest.beginShutdown() }
     func stop() async { await guest.stop() }

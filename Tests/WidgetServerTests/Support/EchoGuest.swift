@@ -18,11 +18,12 @@ final class EchoGuest: GuestProtocol {
     try await onStart()
   }
 
-  func adopt(_ channel: any Channel, for client: InProcessClient) {
+  func adopt(_ channel: any Channel, for client: InProcessClient) -> EventLoopFuture<Void> {
     peers.update { $0.append(client.peer) }
     do { try channel.pipeline.syncOperations.addHandler(Echo()) } catch {
       channel.close(promise: nil)
     }
+    return channel.closeFuture
   }
 
   func beginShutdown() { calls.update { $0.append("beginShutdown") } }
