@@ -286,8 +286,9 @@ public final class WidgetServer: Sendable {
     let settled = try await group.next().submit { () -> EventLoopFuture<Void>? in
       guard self.loop.value.log.needsGroups else { return nil }
       for guest in self.guests.value { guest.beginShutdown() }
-      self.loop.value.endGuestStreams()
-      return self.loop.value.connections.othersClosed()
+      let service = self.loop.value
+      service.endGuestStreams()
+      return service.connections.othersClosed().and(service.preparationsEnded()).map { _ in }
     }.get()
     guard let settled else { return nil }
     try await settled.get()
@@ -307,6 +308,8 @@ public final class WidgetServer: Sendable {
   public func stop() async throws {
     // The listeners are already closed if the connections could not be handed over.
     for listener in listeners { try? await listener.close().get() }
+    let prepared = try await group.next().submit { self.loop.value.preparationsEnded() }.get()
+    try await prepared.get()
     let drained = try await group.next().submit {
       for guest in self.guests.value { guest.beginShutdown() }
       self.loop.value.close()

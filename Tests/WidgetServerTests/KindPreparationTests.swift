@@ -84,7 +84,28 @@ import WidgetTransport
     }
   }
 
-  @Test func `the messages are carried out if the process ends`() async throws {
+  @Test func `the end of the process waits for kinds that are being compiled`() async throws {
+    try await withServer { server in
+      try server.hold()
+      let client = try server.connect()
+      let id = try client.declare(LargeKinds.request(LargeKinds.kinds(count: 4)))
+      try server.awaitCompilation()
+      let hasEnded = Box(false)
+      try server.onLoop { service in
+        service.preparations.ended(within: .seconds(600)).assumeIsolated().whenComplete { _ in
+          hasEnded.update { $0 = true }
+        }
+      }
+      #expect(try server.isCompiling())
+      #expect(!hasEnded.get())
+      try server.goOn()
+      let answer = try client.answer(to: id, as: ApplyKindsResponse.self)
+      #expect(answer.results.map(\.action) == Array(repeating: .created, count: 4))
+      try server.eventually { _ in hasEnded.get() }
+    }
+  }
+
+  @Test func `messages that are not ready at the end of the process are refused`() async throws {
     try await withServer { server in
       try server.hold()
       let clients = try (0..<3).map { _ in try server.connect() }
@@ -96,12 +117,16 @@ import WidgetTransport
       try server.awaitCompilation()
       try server.connect().create("a")
       #expect(try server.isCompiling())
-      try server.onLoop { $0.endPreparations() }
+      try server.onLoop { service in
+        service.context.drain()
+        service.endPreparations()
+      }
       #expect(try server.preparationBytes() == 0)
       for (client, id) in zip(clients, ids) {
-        let answer = try client.answer(to: id, as: ApplyKindsResponse.self)
-        #expect(answer.results.map(\.action) == Array(repeating: .created, count: 4))
+        let status = try client.response(to: id).status
+        #expect(status?.errorInfo?.reason == "SHUTTING_DOWN")
       }
+      #expect(try server.onLoop { $0.context.store.kindCount } == 0)
     }
   }
 
@@ -181,32 +206,24 @@ import WidgetTransport
     }
   }
 
-  @Test func `a restart registers the kinds that are being compiled`() async throws {
+  @Test func `a restart refuses kinds that are not ready, and keeps the connection`() async throws {
     try await withRestart { server in
-      let (client, other) = (try server.connect(), try server.connect())
-      let provider = try RawProvider(other)
-      try provider.open("own")
+      let client = try server.connect()
       try server.hold()
       let id = try client.declare(LargeKinds.request(LargeKinds.kinds()))
       try server.awaitCompilation()
-      let before = try server.preparationBytes()
-      let frame = try provider.frame(
-        .kinds(ProvideKinds(id: 7, kinds: LargeKinds.kinds("own", count: 20))))
-      try other.send(frame)
-      try server.awaitCompilation(bytes: before + 4 * frame.count - 100)
-      #expect(try server.isCompiling())
       return { next in
-        let answer = try client.answer(to: id, as: ApplyKindsResponse.self)
-        #expect(answer.results.map(\.action) == Array(repeating: .created, count: 12))
-        #expect(try provider.result().kinds.count == 20)
-        #expect(try next.onLoop { $0.context.store.kindCount } == 32)
+        let status = try client.response(to: id).status
+        #expect(status?.code == .unavailable)
+        #expect(status?.errorInfo?.reason == "SHUTTING_DOWN")
+        #expect(try next.onLoop { $0.context.store.kindCount } == 0)
         // The connection goes on.
         #expect(try client.health() == .serving)
       }
     }
   }
 
-  @Test func `a stopping server registers the kinds that are being compiled`() async throws {
+  @Test func `a stopping server refuses kinds that are not ready`() async throws {
     let (folder, log) = (try TestFolder(), TestLog.State())
     let server = try await startServer(log: log, folder: folder)
     let sent = try await onThread {
@@ -217,13 +234,13 @@ import WidgetTransport
       return SendableBox((client: client, id: id))
     }
     try await server.server.stop()
-    let answer = try await onThread {
-      try sent.value.client.answer(to: sent.value.id, as: ApplyKindsResponse.self)
+    let reason = try await onThread {
+      try sent.value.client.response(to: sent.value.id).status?.errorInfo?.reason
     }
-    #expect(answer.results.count == 12)
+    #expect(reason == "SHUTTING_DOWN")
     let next = try await startServer(log: log, folder: folder)
     let count = try await onThread { try next.onLoop { $0.context.store.kindCount } }
-    #expect(count == 12)
+    #expect(count == 0)
     try await next.server.stop()
   }
 

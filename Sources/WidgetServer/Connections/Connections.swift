@@ -119,7 +119,7 @@ final class Connections {
     if let drain, hasDrained(drain) { finishDraining() }
   }
 
-  /// Carries out the messages whose kinds are being compiled.
+  /// Ends the messages whose kinds are being compiled.
   func endPreparations() {
     for connection in Array(open.values) { connection.endPreparation() }
   }

@@ -23,7 +23,6 @@ extension ServiceLoop {
   /// This loop cannot be used afterwards.
   func handOver(connectionsMax: Int) -> HandedOver {
     reloads.endAll()
-    endPreparations()
     storage.handOver()
     // Events are only in memory, so the past events are sent before this process ends.
     finishTurnAndRound()
@@ -35,6 +34,9 @@ extension ServiceLoop {
     turn.finish()
     context.drain()
     context.work.abandonAll()
+    // Most of these messages had the time to end before.
+    endPreparations()
+    turn.finish()
     let codec = WireCodec(limits: HandedOver.limits)
     var records: [[UInt8]] = []
     var sockets: [String: CInt] = [:]

@@ -19,6 +19,8 @@ final class KindPreparations {
   fileprivate let context: ServiceContext
   private var bytesByUID: [UInt32: Int] = [:]
   fileprivate private(set) var isEnding = false
+  /// The caller that waits for all messages to end.
+  private var drain: (promise: EventLoopPromise<Void>, timer: Scheduled<Void>)?
   /// The maximum number of steps in a slice of time. Tests set 0, so that messages wait.
   var stepsMax = Int.max
 
@@ -66,6 +68,21 @@ final class KindPreparations {
 
   private var takesWork: Bool { !isEnding && context.phase != .draining }
 
+  /// Succeeds when no message waits for its kinds, or when the time is over.
+  func ended(within delay: TimeAmount) -> EventLoopFuture<Void> {
+    guard !bytesByUID.isEmpty else { return context.eventLoop.makeSucceededVoidFuture() }
+    let promise = context.eventLoop.makePromise(of: Void.self)
+    let timer = context.schedule(in: delay) { [weak self] in self?.finishDraining() }
+    drain = (promise, timer)
+    return promise.futureResult
+  }
+
+  private func finishDraining() {
+    drain?.timer.cancel()
+    drain?.promise.succeed()
+    drain = nil
+  }
+
   /// Lets no more messages wait, because the process ends or hands its connections over.
   func end() { isEnding = true }
 
@@ -99,6 +116,7 @@ final class KindPreparations {
     guard others == 0 || bytes == 0 || sum <= bytesMax else { return false }
     bytesByUID[preparation.uid] = sum > 0 ? sum : nil
     preparation.bytes = bytes
+    if bytesByUID.isEmpty { finishDraining() }
     return true
   }
 }

@@ -213,9 +213,8 @@ final class ServiceLoop {
 
   /// Ends everything: the turn, all streams, the log. Call once, before the loop ends.
   func close() {
-    // Before the drain, which refuses calls.
-    endPreparations()
     context.drain()
+    endPreparations()
     turn.finish()
     context.work.abandonAll()
     streams.endAll()
@@ -236,7 +235,13 @@ final class ServiceLoop {
     closeLog()
   }
 
-  /// Carries out the messages whose kinds are being compiled. Lets no more messages wait.
+  /// Succeeds when no message waits for its kinds, or after `drain_milliseconds`.
+  func preparationsEnded() -> EventLoopFuture<Void> {
+    preparations.ended(within: .milliseconds(Int64(context.limits.drainMilliseconds)))
+  }
+
+  /// Ends the messages whose kinds are being compiled. Call it after the drain, which refuses them.
+  /// Lets no more messages wait.
   func endPreparations() {
     preparations.end()
     connections.endPreparations()
