@@ -108,7 +108,7 @@ enum FileReading {
       return unfit(path, status.st_mode)
     }
     errno = number
-    switch number {
+    return switch number {
     // A device can be removed while one of its files is open.
     case ENOENT, ENOTDIR, ENODEV, ENXIO: Failure("NOT_FOUND", "there is no file \(path)")
     case EACCES, EPERM:
