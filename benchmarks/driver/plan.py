@@ -226,6 +226,11 @@ def plan(quick):
             ["--widgets", "10000", "--joiners", pick(3, 2), "--warm-up", "1", "--leave",
              "--pause", "2"],
             late_joiner("one after a pause of 2 s", Aim(1, "redis")), IN_MEMORY, fewer_rounds),
+        # The daemon keeps encoded widgets for 3 s.
+        Run("latejoin-pause-5", "latejoin",
+            ["--widgets", "10000", "--joiners", pick(3, 2), "--warm-up", "1", "--leave",
+             "--pause", "5"],
+            late_joiner("one after a pause of 5 s", Aim(1, "redis")), IN_MEMORY, fewer_rounds),
         Run("latejoin-traffic", "latejoin",
             ["--widgets", "10000", "--joiners", pick(20, 5), "--leave", "--rate", "1000",
              "--seconds", "1"],
