@@ -52,7 +52,7 @@ struct BundleFinder {
         hint: "name a bundle's file, folder or archive")
     }
     // Somebody may exchange the file now. Opening a pipe would wait for its other end.
-    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard file >= 0 else { throw Folder.failure("read", path) }
     defer { close(file) }
     return try FileBytes.all(of: file, path, bytesMax: limits.archiveBytesMax)

@@ -35,7 +35,7 @@ extension BundleInstaller {
           ?? "bundle \"\(id)\" has no previous version",
         hint: kept.isEmpty
           ? "a version is kept when another is installed in its place"
-          : "it has these kept versions: \(kept)")
+          : "versions that are kept: \(kept)")
     }
     let bundle = try read(in: try versions.folder(name)).bundle
     guard bundle.id == id else {
@@ -103,7 +103,7 @@ extension BundleInstaller {
       // A rollback checks the version as an installation does.
       let isRestorable = before?.id == id
       warnings.append(
-        "\(to) was written by hand, so it is kept as \(kept)"
+        "\(to) was not installed by widgetctl, so it is kept as \(kept)"
           + (isRestorable
             ? "; `widgetctl bundle rollback \(id)\(version.map { " --to \($0)" } ?? "")` brings it"
               + " back"
@@ -164,10 +164,8 @@ extension BundleInstaller {
       if isInstalled { carried.moving.append(path) }
     }
     if !staying.isEmpty {
-      let files =
-        isInstalled
-        ? "files that have changed since their installation" : "files that were not copied"
-      carried.warnings = ["\(files) are kept in \(kept): \(BundleInstaller.few(staying))"]
+      let reason = isInstalled ? "changed since the installation" : "not copied"
+      carried.warnings = ["\(reason), and kept in \(kept): \(BundleInstaller.few(staying))"]
     }
     return carried
   }

@@ -19,8 +19,9 @@ final class Folder {
     let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (followingLink ? 0 : O_NOFOLLOW)
     let descriptor = open(path, flags)
     guard descriptor >= 0 else {
+      let number = errno
       let failure = Folder.failure("open", path)
-      if errno == ENOTDIR, let mode = FileMode.of(path) {
+      if number == ENOTDIR, let mode = FileMode.of(path) {
         throw .refused(
           "\(path) is \(SpecialFile.words(mode: mode)), not a folder", hint: "name a folder")
       }
@@ -62,10 +63,12 @@ final class Folder {
   }
 
   /// The reason why an entry cannot be part of a bundle: its type in words, and the next step.
-  func unfitness(of name: String) -> (words: String, hint: String) {
+  func unfitness(
+    of name: String
+  ) throws(BundleInstallerError) -> (words: String, hint: String) {
     var status = stat()
     guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
-      return ("missing", "try again")
+      throw .refused("\(path)/\(name) has disappeared", hint: "try again")
     }
     if isForeignLink(status) {
       return ("a hard link to a file of another user", "put a copy of the file in its place")
@@ -238,7 +241,8 @@ final class Folder {
     if fstatat(descriptor, name, &before, lookFlags) == 0 {
       try FileBytes.checkIsFile(before, "\(path)/\(name)")
     }
-    let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followingLink ? 0 : O_NOFOLLOW)
+    let flags =
+      O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (followingLink ? 0 : O_NOFOLLOW)
     let file = openat(descriptor, name, flags)
     guard file >= 0 else { throw Folder.failure("read", "\(path)/\(name)") }
     defer { close(file) }

@@ -29,7 +29,7 @@ struct FolderCopy {
         let bytes = try source.read(name, bytesMax: limits.fileBytesMax)
         try target.write(name, WholeBytes(bytes), isExecutable: isExecutable)
       case .other, nil:
-        let (words, hint) = source.unfitness(of: name)
+        let (words, hint) = try source.unfitness(of: name)
         throw .refused(
           "\(source.path)/\(name) is \(words), but a bundle has only files and folders", hint: hint)
       }

@@ -257,7 +257,8 @@ import WidgetModel
     scratch.write("bundles/desk/notes.txt", "mine")
     scratch.write("bundles/desk/data/own.json", "[2]")
     let outcome = try installer.install(bytes: archive("desk"), name: "a.tar")
-    #expect(outcome.warnings.contains { $0.contains("was written by hand, so it is kept as") })
+    #expect(
+      outcome.warnings.contains { $0.contains("was not installed by widgetctl, so it is kept as") })
     #expect(scratch.read("bundles/desk/notes.txt") == "mine")
     #expect(scratch.read("bundles/desk/data/own.json") == "[2]")
     #expect(scratch.read("bundles/desk/data/items.json") == "[1]")
@@ -350,7 +351,7 @@ import WidgetModel
     #expect(
       outcome.warnings.contains {
         $0.hasPrefix(
-          "files that were not copied are kept in \(scratch.path)/bundles/.versions/desk/1-0.1.0: ")
+          "not copied, and kept in \(scratch.path)/bundles/.versions/desk/1-0.1.0: ")
           && $0.hasSuffix(".git/HEAD, pipe")
       }, "\(outcome.warnings)")
     #expect(try installer.rollback("desk").warnings == [])
@@ -368,7 +369,8 @@ import WidgetModel
       #expect(mkfifo("\(scratch.path)/\(file)", 0o600) == 0)
     }
     let outcome = try installer.install(bytes: archive("desk"), name: "a.tar")
-    let warning = try #require(outcome.warnings.first { $0.contains("was written by hand") })
+    let warning = try #require(
+      outcome.warnings.first { $0.contains("was not installed by widgetctl") })
     #expect(warning.contains("it is kept as \(scratch.path)/bundles/.versions/desk/1"))
     let isBack = (try? installer.rollback("desk")) != nil
     #expect(warning.hasSuffix("brings it back") == isBack, "\(warning)")
@@ -393,7 +395,7 @@ import WidgetModel
     let message = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
     #expect(message.hasSuffix("desk/data/items.json"), "\(message)")
     let outcome = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
-    let words = "files that have changed since their installation are kept in "
+    let words = "changed since the installation, and kept in "
     #expect(outcome.warnings.contains { $0.hasPrefix(words) })
     for version in ["3.0.0", "4.0.0"] {
       _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")

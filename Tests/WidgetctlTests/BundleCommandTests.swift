@@ -39,7 +39,8 @@ struct BundleCommandTests {
 
   @Test func `the result of an installation names what was there before`() {
     #expect(BundleText.former("0.9.0", wasThere: true) == ", was 0.9.0")
-    #expect(BundleText.former(nil, wasThere: true) == ", in place of an invalid bundle")
+    #expect(
+      BundleText.former(nil, wasThere: true) == ", in place of a folder without a valid bundle")
     #expect(BundleText.former(nil, wasThere: false) == "")
   }
 

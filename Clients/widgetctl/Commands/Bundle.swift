@@ -234,7 +234,8 @@ enum BundleText {
   ///
   /// - Parameter version: nil if it could not be read.
   static func former(_ version: String?, wasThere: Bool) -> String {
-    version.map { ", was \($0)" } ?? (wasThere ? ", in place of an invalid bundle" : "")
+    version.map { ", was \($0)" }
+      ?? (wasThere ? ", in place of a folder without a valid bundle" : "")
   }
 
   /// Reports facts about an installation on standard error.

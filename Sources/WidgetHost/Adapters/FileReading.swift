@@ -8,6 +8,14 @@ enum FileReading {
   /// The check is on the opened file, so nobody can put a link in its place in between.
   static func read(_ request: FileRequest) throws(Failure) -> [UInt8] {
     // To open a device or a pipe can block, or have an effect.
+    var before = stat()
+    if stat(request.path, &before) == 0, !SpecialFile.isFile(mode: before.st_mode) {
+      guard isAllowed(request.path, request.permissions) else {
+        throw request.permissions.readingRefused(request.path)
+      }
+      throw unfit(request.path, before.st_mode)
+    }
+    // Somebody may exchange the file now.
     let file = open(request.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard file >= 0 else { throw failure(request.path) }
     defer { close(file) }
