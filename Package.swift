@@ -76,7 +76,7 @@ let grpc: [Target.Dependency] = [
 
 /// The targets that the fuzzers call, without those of gRPC.
 let fuzzed: [Target.Dependency] = [
-  "CSQLite", "MessageTypes", "WidgetBundle", "WidgetBundleInstaller", "WidgetCore",
+  "CSQLite", "CWidgetProto", "MessageTypes", "WidgetBundle", "WidgetBundleInstaller", "WidgetCore",
   "WidgetExpression", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTransport", nioCore,
 ]
 

@@ -59,6 +59,8 @@
     private var streamBytes = 0
     var onRoom: (() -> Void)?
     private(set) var isOver = false
+    /// Whether the call is over, or ends in a later turn because its connection is closed.
+    var isLost: Bool { isOver || connection.isLost }
     private var isRefused = false
     /// Whether the call is one of the bounded calls of a user who may only ask for health.
     private var isBounded = false

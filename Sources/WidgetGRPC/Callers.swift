@@ -144,7 +144,7 @@
     /// Whether the connection is being closed, because its peer does not read.
     private var isClosing = false
     /// Whether the socket is closed.
-    private var isLost = false
+    private(set) var isLost = false
     /// The calls that end in the next turns, because the socket is closed.
     private var ending: [CallGuard] = []
 
@@ -206,6 +206,15 @@
     func lose() {
       isLost = true
       onLoss?()
+    }
+
+    /// Runs a closure that sets tasks going, in a part of the user's turns. Runs it at once if the
+    /// service stops.
+    func whenTurnComes(_ body: @escaping () -> Void) {
+      client.whenTurnComes { [self] isAbandoned in
+        if !isAbandoned { client.expectTasks() }
+        body()
+      }
     }
 
     /// Ends all calls, one in each part of the user's turns, and then calls `finish`. The end of a

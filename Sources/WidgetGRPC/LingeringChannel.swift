@@ -61,13 +61,26 @@
 
     private func endCalls() {
       guard !isEnded.load(ordering: .relaxed) else { return }
+      guard let connection, !endsAtOnce else {
+        settle()
+        return finish()
+      }
+      // HTTP/2 writes its frames of all streams into the void, and all writers notice.
+      connection.whenTurnComes { [self] in
+        guard !isEnded.load(ordering: .relaxed) else { return }
+        settle()
+        connection.endCalls { [self] in finish() }
+      }
+    }
+
+    /// Lets HTTP/2 end streams. It keeps their ends until a read is complete, and while its channel is
+    /// not writable. The end of the socket has cut the last read short.
+    private func settle() {
       let pipeline = pipeline.syncOperations
-      // A read that the end of the socket has cut short. HTTP/2 keeps the ends of streams until then.
       pipeline.fireChannelReadComplete()
-      // HTTP/2 also keeps them while its channel is not writable.
-      if !wasWritable { pipeline.fireChannelWritabilityChanged() }
-      guard let connection, !endsAtOnce else { return finish() }
-      connection.endCalls { [self] in finish() }
+      guard !wasWritable else { return }
+      wasWritable = true
+      pipeline.fireChannelWritabilityChanged()
     }
 
     /// Closes the channel. If its calls have not ended, they end with it.
@@ -84,7 +97,7 @@
     /// Closes the channel now, because the service has no more turns.
     func endAtOnce() {
       endsAtOnce = true
-      if isLost.load(ordering: .relaxed) { finish() } else { socket.close(promise: nil) }
+      if isLost.load(ordering: .relaxed) { finish() } else { close(promise: nil) }
     }
 
     // MARK: - Channel

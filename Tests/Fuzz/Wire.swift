@@ -1,3 +1,4 @@
+import CWidgetProto
 import MessageTypes
 import NIOCore
 import WidgetTransport
@@ -51,21 +52,45 @@ func fuzzFrames(_ input: UnsafeRawBufferPointer) {
   require(read(pieces(of: bytes.count, by: choice)) == whole, "pieces give other frames")
 }
 
-/// Every type of message: decoded bytes have a stable meaning. The first byte chooses the type.
+/// Every type of message: decoded bytes have a stable meaning, which is that of protobuf-c's own reader.
+/// The first byte chooses the type.
 func fuzzMessages(_ input: UnsafeRawBufferPointer) {
   guard let choice = input.first else { return }
   let type = MessageType.all[Int(choice) % MessageType.all.count]
   do throws(WireError) {
-    let once = try type.recode(codec, Array(input.dropFirst()))
+    let bytes = Array(input.dropFirst())
+    let once = try type.recode(codec, bytes)
     let twice: [UInt8]
     do throws(WireError) { twice = try type.recode(codec, once) } catch {
       fatalError("\(type.name) cannot read what it has written: \(error)")
     }
     require(once == twice, "\(type.name) changes when it is encoded again")
+    type.accept(LibraryReader(bytes: bytes, recoded: once))
   } catch {
     require(!error.reason.isEmpty, "an error without a reason")
   }
   compareReaders(Array(input.dropFirst()))
+}
+
+/// Bytes that our reader takes have the same meaning for protobuf-c's.
+private struct LibraryReader: MessageVisitor {
+  let bytes: [UInt8]
+  let recoded: [UInt8]
+
+  func visit<M: WireMessage>(_ type: M.Type) {
+    let read = bytes.withUnsafeBufferPointer {
+      protobuf_c_message_unpack(M.schema.descriptor, nil, $0.count, $0.baseAddress)
+    }
+    guard let read else { fatalError("protobuf-c does not read a \(type) that we read") }
+    defer { protobuf_c_message_free_unpacked(read, nil) }
+    let source = WireSource(message: UnsafeRawPointer(read), reader: Reader(codec: codec))
+    do throws(WireError) {
+      require(
+        try codec.encode(try M(unpacked: source)) == recoded, "protobuf-c reads another \(type)")
+    } catch {
+      fatalError("only protobuf-c's \(type) cannot be converted: \(error)")
+    }
+  }
 }
 
 /// A message that is read without structs is equal to the message of the structs.

@@ -195,6 +195,39 @@ import WidgetStorage
     }
   }
 
+  @Test func `a lost session holds the name of its provider no more`() async throws {
+    try await withInProcessClient { client, server in
+      let rooms = try server.onLoop { service in
+        let room = LossyRoom()
+        return (
+          NIOLoopBound<any StreamRoom>(room, eventLoop: service.context.eventLoop),
+          NIOLoopBound(room, eventLoop: service.context.eventLoop)
+        )
+      }
+      let path = "widgetd.v1.ProviderService/Provide"
+      let open = try ByteBuffer(
+        bytes: WireCodec().encode(ProvideRequest.open(ProvideOpen(provider: "one"))))
+      let former = try await server.server.inProcessClient(for: .current)
+        .converse(path, room: rooms.0)
+      #expect(await former.send(open))
+      #expect(try server.onLoop { $0.providers.table.byName.count } == 1)
+      let refused = try await server.server.inProcessClient(for: .current).converse(path)
+      #expect(await refused.send(open))
+      let status = await #expect(throws: RPCStatus.self) {
+        while try await refused.next() != nil {}
+      }
+      #expect(status?.reason == "PROVIDER_ACTIVE")
+      try server.onLoop { _ in rooms.1.value.isLost = true }
+      let next = try await server.server.inProcessClient(for: .current).converse(path)
+      #expect(await next.send(open))
+      let batch = try #require(try await next.next())
+      let first = try WireCodec().decode(
+        ProvideResponse.self, from: Array(batch[0].readableBytesView))
+      guard case .opened = first else { throw TestFault("not opened: \(first)") }
+      #expect(try server.onLoop { $0.providers.table.all.count } == 1)
+    }
+  }
+
   @Test func `a stream inside the process ends when it is released`() async throws {
     try await withInProcessClient { client, server in
       var watch: InProcessWatch? = try await client.watch()
@@ -256,6 +289,14 @@ private func withInProcessClient(
     throw error
   }
   try await server.server.stop()
+}
+
+/// The room of a stream whose connection can be closed before the stream ends.
+private final class LossyRoom: StreamRoom {
+  var isLost = false
+  var hasRoom: Bool { !isLost }
+  var onRoom: (() -> Void)?
+  func take(_ byteCount: Int) {}
 }
 
 /// The daemon's side of a stream. It is used only on the loop.

@@ -145,11 +145,11 @@ import WidgetProto
 
   /// Starts all calls at once. Confined to the event loop.
   private final class Admission: CallAdmission {
-    private(set) var isOver = false
+    private(set) var isLost = false
 
-    func admit(_ start: @escaping (_ isCancelled: Bool) -> Int) { _ = start(isOver) }
+    func admit(_ start: @escaping (_ isCancelled: Bool) -> Int) { _ = start(isLost) }
     func answered(_ byteCount: Int) {}
-    func cancel() { isOver = true }
+    func cancel() { isLost = true }
   }
 
   private static func admission(

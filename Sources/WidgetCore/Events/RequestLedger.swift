@@ -50,23 +50,44 @@ struct RequestLedger {
   /// The newest answers, oldest first.
   func newest(_ count: Int) -> [RequestImage] { Array(queue.suffix(count)) }
 
-  /// Evicts answers above the limits. O(answers of all users), for each answer that is evicted.
+  /// Evicts answers above the limits. O(answers), however many are evicted.
   mutating func trim(countMax: Int, bytesMax: Int) {
-    while true {
-      let users = shares.largest(countMax: countMax, bytesMax: bytesMax)
-      guard !users.isEmpty, let oldest = queue.firstIndex(where: { users.contains($0.uid) }) else {
-        return
-      }
-      remove(at: oldest)
+    var users = shares.largest(countMax: countMax, bytesMax: bytesMax)
+    // In most cases, the oldest answer of all goes.
+    while let first = queue.first, users.contains(first.uid) {
+      queue.removeFirst()
+      forget(first)
+      users = shares.largest(countMax: countMax, bytesMax: bytesMax)
     }
+    if !users.isEmpty { trim(from: users, countMax: countMax, bytesMax: bytesMax) }
+  }
+
+  /// Evicts answers of these users, and then of the next ones, behind answers that stay.
+  private mutating func trim(from users: Set<UInt32>, countMax: Int, bytesMax: Int) {
+    var users = users
+    var positions: [UInt32: ArraySlice<Int>] = [:]
+    for (position, image) in queue.enumerated() {
+      positions[image.uid, default: []].append(position)
+    }
+    var stays = [Bool](repeating: true, count: queue.count)
+    while let position = users.compactMap({ positions[$0]?.first }).min() {
+      let image = queue[position]
+      stays[position] = false
+      positions[image.uid]?.removeFirst()
+      forget(image)
+      users = shares.largest(countMax: countMax, bytesMax: bytesMax)
+    }
+    queue = Deque(zip(queue, stays).lazy.filter(\.1).map(\.0))
   }
 
   mutating func expire(at now: RunningTime) {
-    while let deadline = nextDeadline, deadline <= now { remove(at: queue.startIndex) }
+    while let first = queue.first, first.expires <= now {
+      queue.removeFirst()
+      forget(first)
+    }
   }
 
-  private mutating func remove(at index: Int) {
-    let image = queue.remove(at: index)
+  private mutating func forget(_ image: RequestImage) {
     shares.remove(image.costBytes, of: image.uid)
     // A newer answer with the same id stays.
     if answers[image.key]?.expires == image.expires { answers[image.key] = nil }

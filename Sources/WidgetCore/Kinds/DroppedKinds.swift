@@ -8,7 +8,9 @@ public struct DroppedKinds: Sendable {
   /// The approximate memory of the kinds, in bytes, as quotas count it.
   public private(set) var bytes = 0
 
-  init(_ schemas: some Sequence<KindSchema> = []) {
+  public init() {}
+
+  init(_ schemas: some Sequence<KindSchema>) {
     for schema in schemas { add(schema) }
   }
 
@@ -36,7 +38,7 @@ extension WidgetStore {
   /// Whether `takeDroppedKinds` has kinds.
   public var hasDroppedKinds: Bool { droppedKinds.bytes > 0 }
 
-  /// Takes the compiled kinds that were replaced or removed since the last call. Call it after
+  /// Takes the compiled kinds that were replaced or removed since the last call. Free them after
   /// `commitGroup`, because an uncommitted group holds them, too.
   public mutating func takeDroppedKinds() -> DroppedKinds {
     defer { droppedKinds = DroppedKinds() }

@@ -24,6 +24,8 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
   private var isDecided = false
   /// Whether the guest of this connection starts.
   private var waitsForGuest = false
+  /// Whether a guest has the connection, and says when it is over.
+  private var isAdopted = false
   /// The received bytes, until the protocol is known. At most one read, or a guest's opening.
   private var received = ByteBuffer()
 
@@ -100,6 +102,7 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
       // Set this before `adopt`: HTTP/2 streams read by themselves only if the connection already
       // does.
       if hasWaited { self.setReading(true) }
+      self.isAdopted = true
       guest.adopt(self.channel, for: client).assumeIsolated().whenComplete { _ in
         // The memory of the streams is free again.
         self.service.context.counters.countBytes(client.requestBytes)
@@ -143,7 +146,7 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
 
   func channelInactive(context: ChannelHandlerContext) {
     silenceTimer?.cancel()
-    service.connections.closed(self)
+    if !isAdopted { service.connections.closed(self) }
     context.fireChannelInactive()
   }
 

@@ -35,7 +35,7 @@ final class InProcessCall: CallResponder {
         service.preparations.preparation(ofCall: $0, of: peer)
       })
     else { return carryOut(method, request) }
-    kinds.isNeeded = { [admission] in admission?.isOver != true }
+    kinds.isNeeded = { [admission] in admission?.isLost != true }
     calls.add(after: kinds) { [self] isAbandoned in
       guard !isAbandoned, kinds.isNeeded() else {
         kinds.cancel()

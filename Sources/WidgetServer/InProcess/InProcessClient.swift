@@ -206,8 +206,8 @@ public protocol CallAdmission: AnyObject {
   /// Notes the size of an answer that comes later.
   func answered(_ byteCount: Int)
 
-  /// Whether the caller takes no answer any more.
-  var isOver: Bool { get }
+  /// Whether the caller takes no answer any more. Its call may end later.
+  var isLost: Bool { get }
 }
 
 /// Bounds the messages of a stream that its peer has not taken. Confined to the service's event
@@ -215,6 +215,8 @@ public protocol CallAdmission: AnyObject {
 public protocol StreamRoom: AnyObject {
   /// Whether the stream may make another message now.
   var hasRoom: Bool { get }
+  /// Whether the peer takes no message any more. The stream may end later.
+  var isLost: Bool { get }
   /// Is called when there is room again.
   var onRoom: (() -> Void)? { get set }
 

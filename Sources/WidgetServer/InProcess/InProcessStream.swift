@@ -185,7 +185,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
         let kinds = service.preparations.preparation(ofFrame: message, of: peer)
       else { return carryOut(isAbandoned: isAbandoned) }
       kinds.onWait = { [self] in stream?.messagesWait() }
-      kinds.isNeeded = { [self] in stream != nil }
+      kinds.isNeeded = { [self] in stream != nil && !isLost }
       calls.add(after: kinds) { isAbandoned in
         kinds.carryOut { self.carryOut(isAbandoned: isAbandoned) }
       }
@@ -240,6 +240,8 @@ final class InProcessSink: StreamSink, TurnParticipant {
     reader != nil && !isOver && waitingBytes < InProcessSink.waitingBytesMax
       && room?.hasRoom ?? true
   }
+
+  var isLost: Bool { isOver || room?.isLost == true }
 
   func send(_ message: EncodedMessage) {
     guard !isOver else { return }

@@ -97,6 +97,8 @@ final class Providers {
       throw .invalidField("open.lease", "Use 1 to 300 s.")
     }
     let name = open.provider
+    // The connection of this session is closed, but its call ends in a later turn.
+    if let gone = table.byName[name], gone.sink.isLost { forget(gone) }
     if let other = table.byName[name] {
       guard open.takeOver, other.peer.uid == session.peer.uid else {
         throw .providerActive(

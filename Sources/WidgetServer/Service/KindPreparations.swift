@@ -71,6 +71,7 @@ final class KindPreparations {
   /// Succeeds when no message waits for its kinds, or when the time is over.
   func ended(within delay: TimeAmount) -> EventLoopFuture<Void> {
     guard !bytesByUID.isEmpty else { return context.eventLoop.makeSucceededVoidFuture() }
+    finishDraining()
     let promise = context.eventLoop.makePromise(of: Void.self)
     let timer = context.schedule(in: delay) { [weak self] in self?.finishDraining() }
     drain = (promise, timer)

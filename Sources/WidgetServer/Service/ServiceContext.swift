@@ -34,6 +34,8 @@ final class ServiceContext {
   private var decoded: (any WireMessage)?
   /// The user of the last command that could replace or remove kinds.
   private var kindsUID: UInt32 = 0
+  /// The compiled kinds that commands of the group have replaced or removed, by user.
+  private var dropped: [UInt32: DroppedKinds] = [:]
   /// The last event of the process that handed its connections over.
   private var formerSequence: UInt64?
   /// The event after which this process began.
@@ -133,9 +135,15 @@ final class ServiceContext {
     case .applyKinds, .deleteKind: kindsUID = caller.uid
     default: break
     }
+    defer { takeDroppedKinds() }
     let commit = try store.apply(command, by: caller, at: turn.now)
     if commit.isChange { counters.countCommit() }
     return commit
+  }
+
+  private func takeDroppedKinds() {
+    guard store.hasDroppedKinds else { return }
+    dropped[kindsUID, default: DroppedKinds()].add(store.takeDroppedKinds())
   }
 
   /// Carries out a message that is decoded, and whose kinds are compiled.
@@ -177,11 +185,15 @@ final class ServiceContext {
   func commitGroup(retaining retained: Revision) {
     store.commitGroup(at: turn.runningTime, retaining: retained)
     // Only now, because the group could have been taken back.
-    if store.hasDroppedKinds { disposals.add(store.takeDroppedKinds(), of: kindsUID) }
+    for (uid, kinds) in dropped { disposals.add(kinds, of: uid) }
+    dropped.removeAll()
   }
 
   /// Takes the group of the turn back, which could not be made durable.
-  func rollbackGroup() { store.rollbackGroup() }
+  func rollbackGroup() {
+    store.rollbackGroup()
+    takeDroppedKinds()
+  }
 
   /// The widgets whose providers are to be asked for new data. Each is returned once.
   func takeRefreshes() -> [WidgetID] { store.takeRefreshes() }

@@ -185,5 +185,8 @@ final class Turn {
     }
   }
 
-  func cancelTimer() { nextTimer?.cancel() }
+  func cancelTimer() {
+    nextTimer?.cancel()
+    nextTimer = nil
+  }
 }

@@ -210,13 +210,14 @@ final class WorkQueue {
 
   /// Drops all waiting work.
   func abandonAll() {
-    for uid in Array(users.keys) {
+    // The end of a workload can make room for another user, who then waits, too.
+    while let uid = users.first(where: { $0.value.workloads.count > 0 })?.key {
       while let workload = users[uid]?.workloads.next() {
         workload.share.state = .idle
         workload.abandon()
       }
-      users[uid]?.isWaiting = false
     }
+    for uid in users.keys { users[uid]?.isWaiting = false }
     queue = FairQueue()
   }
 

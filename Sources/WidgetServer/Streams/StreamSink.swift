@@ -10,12 +10,19 @@ protocol StreamSink: AnyObject {
   /// `ServedStream.becameWritable`.
   var isWritable: Bool { get }
 
+  /// Whether the peer takes no message any more, although the stream ends in a later turn.
+  var isLost: Bool { get }
+
   /// Sends one message. The sink takes it even if it is not writable, but the service then stops
   /// sending.
   func send(_ message: EncodedMessage)
 
   /// Ends the stream; nil means success.
   func finish(_ status: RPCStatus?)
+}
+
+extension StreamSink {
+  var isLost: Bool { false }
 }
 
 /// An object with output for the end of a turn.

@@ -1,12 +1,19 @@
 import WidgetModel
 package import WidgetProto
 
+/// Code for any type of message.
+package protocol MessageVisitor {
+  func visit<M: WireMessage>(_ type: M.Type)
+}
+
 /// One message type of the schema, with its Swift type erased.
 package struct MessageType: Sendable, CustomStringConvertible {
   package let name: String
   package let schema: @Sendable () -> WireSchema
   /// Decodes and encodes again.
   package let recode: @Sendable (WireCodec, [UInt8]) throws(WireError) -> [UInt8]
+  /// Shows the Swift type to a visitor.
+  package let accept: @Sendable (any MessageVisitor) -> Void
 
   package init<M: WireMessage>(_ type: M.Type) {
     name = M.schema.name
@@ -14,6 +21,7 @@ package struct MessageType: Sendable, CustomStringConvertible {
     recode = { (codec, bytes) throws(WireError) in
       try codec.encode(try codec.decode(type, from: bytes))
     }
+    accept = { visitor in visitor.visit(type) }
   }
 
   package var description: String { name }
