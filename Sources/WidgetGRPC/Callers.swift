@@ -148,6 +148,10 @@
     /// The calls that end in the next turns, because the socket is closed.
     private var ending: [CallGuard] = []
 
+    /// The cost of the end of a call, compared with the tasks of a call. It is higher than measured: a
+    /// pass of the loop ends few calls, and nobody waits for the rest.
+    private static let endParts: Int64 = 8
+
     /// Calls wait while the peer has not taken this many bytes of answers.
     static let answerBytesMax = 1 << 20
     /// Streams make no more messages while the peer has not taken this many bytes of messages.
@@ -232,7 +236,7 @@
           ending = []
           return finish()
         }
-        client.expectTasks()
+        client.expectTasks(parts: CallerConnection.endParts)
         call.cancel()
         endNextCall(then: finish)
       }

@@ -9,11 +9,11 @@ import Testing
   @Test func `a slow call counts at once, and its cost falls gradually`() {
     var costs = TaskCosts()
     let usual = costs.average
-    for _ in 0..<10 { costs.countPart() }
+    for _ in 0..<10 { costs.count(parts: 1) }
     costs.count(.microseconds(400))
     costs.endPass()
     #expect(costs.average == .microseconds(40))
-    for _ in 0..<10 { costs.countPart() }
+    for _ in 0..<10 { costs.count(parts: 1) }
     costs.count(.microseconds(320))
     costs.endPass()
     #expect(costs.average == .microseconds(39))
@@ -26,7 +26,7 @@ import Testing
   /// Their changes then share frames. Otherwise a thousand readers get a frame for each change.
   @Test func `the measured cost leaves room for 64 calls in a turn`() {
     var costs = TaskCosts()
-    costs.countPart()
+    costs.count(parts: 1)
     costs.count(.seconds(1))
     costs.endPass()
     #expect(costs.average == TaskCosts.averageMax)

@@ -38,7 +38,7 @@ final class InProcessCalls: SlicedWork {
   }
 
   /// Notes that the present call continues in tasks.
-  func expectTasks() { queue.expectTasks() }
+  func expectTasks(parts: Int64 = 1) { queue.expectTasks(parts: parts) }
 
   /// Slices for calls and slices for kinds alternate, so that other calls of the client do not wait
   /// for thousands of expressions.

@@ -168,7 +168,9 @@ public struct InProcessClient: Sendable {
   /// Notes that the work of the client's turn continues in tasks. The time of these tasks counts as
   /// a part of the turn, although they run later. Call it while the client has its turn. Call on
   /// the service's event loop.
-  public func expectTasks() { calls.value.expectTasks() }
+  ///
+  /// - Parameter parts: the cost of the tasks, compared with those of a call.
+  public func expectTasks(parts: Int64 = 1) { calls.value.expectTasks(parts: parts) }
 
   /// Runs a closure on the service's event loop, at once if the caller is on it. Returns false, and
   /// runs nothing, if the service has stopped.

@@ -20,8 +20,8 @@ struct TaskCosts {
   static let averageMax = TimeAmount.microseconds(50)
   private static let averageMin = TimeAmount.microseconds(2)
 
-  /// Notes a part of work that starts tasks.
-  mutating func countPart() { parts += 1 }
+  /// Notes parts of work that start tasks.
+  mutating func count(parts count: Int64) { parts += count }
 
   /// Notes the time of a task.
   mutating func count(_ taskTime: TimeAmount) { time = time + taskTime }

@@ -195,9 +195,11 @@ final class WorkQueue {
 
   /// Notes that the present part of a slice starts tasks. They run after the slice, and belong to
   /// its cost.
-  func expectTasks() {
-    taskCosts.countPart()
-    owed = owed + taskCosts.average
+  ///
+  /// - Parameter parts: the cost of the tasks, compared with those of a usual part.
+  func expectTasks(parts: Int64 = 1) {
+    taskCosts.count(parts: parts)
+    owed = owed + .nanoseconds(taskCosts.average.nanoseconds * parts)
   }
 
   /// Runs a part of a task, and counts its time.
