@@ -86,7 +86,7 @@ struct ConversationPartTests {
     // A version that has the widget is loaded, and the next one lacks it again.
     holds.suspend(claims)
     #expect(holds.nextDeadline == nil && holds.waiting(of: claims).isEmpty && !holds.isEmpty)
-    #expect(holds.leave(widget, until: .seconds(50)) == .begins)
+    #expect(holds.leave(widget, until: .seconds(50)) == .beginsAgain)
     #expect(holds.tick(at: .seconds(50)) == ["bundle/a"])
     #expect(holds.leave(widget, until: .seconds(60)) == .goes)
     holds.declared(claims)

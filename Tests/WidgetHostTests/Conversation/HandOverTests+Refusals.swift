@@ -117,6 +117,54 @@ extension HandOverTests {
     #expect(state("w") == "bundle/b fresh a user's" && text("state", of: "b") == "running")
   }
 
+  /// Bundles `b` and `c` want the same widget. The daemon refuses both for another reason.
+  @Test mutating func `two refused bundles do not retry each other in a circle`() throws {
+    try begin("w: {kind: k}, v: {kind: k}")
+    for (id, kind, path) in [("b", "j", "/b/y"), ("c", "m", "/b/z")] {
+      try edit(id, "w: {kind: k}, x: {kind: note}", kinds: [kind], in: path)
+    }
+    daemon.refusedID = WidgetID("x")
+    try edit("a", "v: {kind: k}")
+    pass(.seconds(5))
+    #expect(state("w") == "bundle/a stale a user's")
+    #expect(text("problem", of: "b").contains("no room for x"))
+    #expect(text("problem", of: "c").contains("no room for x"))
+    // A new offer of the widget is news.
+    daemon.refusedID = nil
+    try edit("a", "w: {kind: k}, v: {kind: k}")
+    try edit("a", "v: {kind: k}")
+    #expect(state("w") == "bundle/b fresh a user's" && text("state", of: "b") == "running")
+  }
+
+  /// The refused version of each bundle wants a widget that the other one gives up, and a stranger's.
+  ///
+  /// - Parameter undoes: whether each also has the widget again that its own bundle gives up.
+  @Test(arguments: [true, false])
+  mutating func `two bundles with former versions do not retry each other in a circle`(
+    undoes: Bool
+  ) throws {
+    try edit("b", "h: {kind: k}, u: {kind: j}", kinds: ["j"], in: "/b/y")
+    try begin("w: {kind: k}, v: {kind: k}", valued: ["w", "h"])
+    let strangers = try ["x", "z"].map { try #require(WidgetID($0)) }
+    for id in strangers { daemon.put(id, try #require(KindName("note")), set: "mine") }
+    try edit("a", "v: {kind: k}")
+    try editB("")
+    try edit("a", "v: {kind: k}, h: {kind: k}, x: {kind: note}" + (undoes ? ", w: {kind: k}" : ""))
+    try editB(", w: {kind: k}, z: {kind: note}" + (undoes ? ", h: {kind: k}" : ""))
+    let last = machine.daemon.links.generations.max()
+    pass(.seconds(5))
+    #expect(machine.daemon.links.generations.max() == last)
+    #expect(state("w") == "bundle/a stale a user's" && state("h") == "bundle/b stale a user's")
+    guard !undoes else { return }
+    // The causes end, one after the other.
+    daemon.remove(strangers[0])
+    pass(.seconds(2))
+    #expect(state("h") == "bundle/a fresh a user's" && state("w") == "bundle/a stale a user's")
+    daemon.remove(strangers[1])
+    pass(.seconds(2))
+    #expect(state("w") == "bundle/b fresh a user's" && daemon.lost.isEmpty)
+  }
+
   @Test mutating func `the refusal of two bundles that exchange widgets says what to do`() throws {
     try edit("b", "x: {kind: k}, u: {kind: j}", kinds: ["j"], in: "/b/y")
     try begin("w: {kind: k}, v: {kind: k}", valued: ["w", "x"])

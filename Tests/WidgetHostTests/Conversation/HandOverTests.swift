@@ -20,7 +20,7 @@ struct HandOverTests {
   var hostSession: SessionID?
   let limit = HostLimits().absenceMax
 
-  var time: HostTime { HostTime(wall: .epoch, uptime: now) }
+  var time: HostTime { HostTime(wall: Timestamp.epoch.advanced(by: now), uptime: now) }
 
   func read(_ id: String, _ widgets: String, kinds: [String]) throws -> Bundle {
     let kinds = kinds.map { "\($0): {data: {n: ''}, content: {label: x}}" }.joined(separator: ", ")
@@ -31,7 +31,13 @@ struct HandOverTests {
   /// Carries out everything, until nothing is left to do.
   mutating func run(_ outputs: [HostMachine.Output]) {
     var queue = outputs
+    var count = 0
     while !queue.isEmpty {
+      count += 1
+      guard count < 20_000 else {
+        Issue.record("the host does not come to rest")
+        return
+      }
       var input: DaemonInput?
       switch queue.removeFirst() {
       case .daemon(.open(let id, let request)):

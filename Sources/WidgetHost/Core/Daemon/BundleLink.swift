@@ -86,6 +86,8 @@ struct BundleLink: Sendable {
   private(set) var inheriting: Set<String> = []
   /// The single widgets that the declaration under way takes over, with the sets of their bundles.
   private(set) var taking: [WidgetID: String] = [:]
+  /// The single widgets that the last declaration was taking over, even if it was refused.
+  private(set) var tried: Set<WidgetID> = []
   /// The fields that the file declares for the first time, and that have other values so far.
   private var takenFields: [BundleClaims.TakenField] = []
   /// The widgets that wait for their removal, as they were told last.
@@ -231,6 +233,9 @@ struct BundleLink: Sendable {
 
   /// The declaration takes over these widgets from other bundles.
   mutating func take(_ widgets: [WidgetID: String]) { taking = widgets }
+
+  /// The declaration under way could take over these widgets.
+  mutating func tries(_ widgets: Set<WidgetID>) { tried = widgets }
 
   /// Takes over from a further bundle, with the next declaration.
   mutating func inherit(_ id: String) {

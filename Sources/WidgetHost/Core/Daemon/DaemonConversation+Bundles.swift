@@ -169,8 +169,9 @@ extension DaemonConversation {
     // The daemon may refuse the bundle because of others' kinds or widgets, and others may remove
     // them.
     links.change(generation) { $0.restConnection() }
+    rests.refused(link.bundle.id, for: failure, trying: Set(link.bundle.kindsOfWidgets.keys))
     let end = now.uptime + limits.refusalRetryInterval
-    rest(.connection(generation), link.bundle, after: failure, until: end)
+    rest(.connection(generation), link.bundle, until: end)
     declared(generation, failure.message)
   }
 
@@ -349,10 +350,14 @@ extension DaemonConversation {
     _ failure: Failure, isKinds: Bool, _ generation: UInt64, at now: HostTime
   ) {
     giveBack(generation)
-    guard let bundle = links[generation]?.bundle else { return }
+    guard let link = links[generation] else { return }
+    let bundle = link.bundle
     links.change(generation) { $0.restWork(isKinds: isKinds) }
+    rests.refused(
+      bundle.id, for: failure,
+      trying: isKinds ? Set(bundle.kindsOfWidgets.keys) : link.tried)
     let end = now.uptime + limits.refusalRetryInterval
-    rest(.work(generation), bundle, after: failure, until: end)
+    rest(.work(generation), bundle, until: end)
     declared(generation, failure.message)
   }
 
@@ -418,75 +423,6 @@ extension DaemonConversation {
       "bundle \(link.bundle.id): restoring removed kinds and widgets: "
         + (missing.kinds.map { "kind \($0)" } + missing.ids.map(\.rawValue))
         .joined(separator: ", "))
-  }
-
-  // MARK: Calls of the bundle's steps
-
-  /// Makes a call of a bundle, after its earlier calls.
-  mutating func add(_ call: Effect, _ generation: UInt64) {
-    links.change(generation) { $0.add(call) }
-  }
-
-  /// Answers a question about a kind of a bundle. If its session is over, drops the answer, because
-  /// the next session numbers its questions from 1.
-  mutating func answer(
-    _ question: SnapshotQuestion, _ result: Result<ValueMap, Failure>, _ generation: UInt64,
-    _ session: SessionID
-  ) {
-    guard links[generation]?.session == session else { return }
-    put(.effect(.answerSnapshot(session, question.number, result)))
-  }
-
-  mutating func acknowledge(_ event: Event, _ generation: UInt64) {
-    guard let session = links[generation]?.session else { return }
-    put(.effect(.acknowledge(session, event)))
-  }
-
-  private mutating func makeCalls(_ generation: UInt64) {
-    guard !host.isOusted else { return }
-    while let next = links.change(generation, { $0.nextCall() }) ?? nil,
-      let link = links[generation]
-    {
-      let call: DaemonCall
-      switch next {
-      case .patch(_, let id, let patch):
-        call = .update(id, patch, provider: HostState.provider(of: link.bundle.id))
-      case .presence(_, let action, let ids): call = .presence(ids, action)
-      case .send(_, let id, let name, let payload, let force):
-        call = .send(id, name: name, payload: payload, force: force)
-      case .fetchWidget(_, let id): call = .widget(id)
-      case .answer(_, let id, let patch):
-        guard let session = link.session else { continue }
-        call = .answer(session, id, patch)
-      case .acknowledge, .lead, .unlead, .readFile, .readFolder, .watchFile, .run, .web, .connect,
-        .tellSocket,
-        .bus, .cancel, .trace, .report, .note:
-        continue
-      }
-      let id = self.call(call, for: .bundle(generation))
-      links.change(generation) { $0.call(next, as: id) }
-    }
-  }
-
-  mutating func bundleAnswered(
-    _ result: Result<DaemonAnswer, Failure>, _ generation: UInt64
-  ) {
-    guard let effect = links.change(generation, { $0.callAnswered() }) ?? nil else { return }
-    let request: RequestID
-    switch effect {
-    case .patch(let id, _, _), .presence(let id, _, _), .send(let id, _, _, _, _),
-      .fetchWidget(let id, _):
-      request = id
-    default: return
-    }
-    switch result {
-    case .failure(let failure): tell(.failed(request, failure), generation)
-    case .success(.revision(let revision)): tell(.sent(request, revision), generation)
-    case .success(.sequence(let sequence)):
-      tell(.emitted(request, sequence: sequence), generation)
-    case .success(.widget(let widget)): tell(.fetched(request, widget), generation)
-    case .success: tell(.sent(request, 0), generation)
-    }
   }
 }
 

@@ -156,7 +156,10 @@ extension DaemonConversation {
         switch holds.leave(widget, until: now.uptime + limits.absenceMax) {
         case .waits: break
         case .goes: rest.append(widget)
-        case .begins: hold(widget, of: bundle, losing: fields)
+        case .begins:
+          rests.begin(offer: widget.id)
+          hold(widget, of: bundle, losing: fields)
+        case .beginsAgain: hold(widget, of: bundle, losing: fields)
         }
       }
     }
@@ -241,6 +244,7 @@ extension DaemonConversation {
         && isGivenUp(widget)
     }
     links.change(generation) {
+      $0.tries(Set(taking.map(\.id)))
       $0.take(Dictionary(taking.map { ($0.id, $0.applySet) }) { first, _ in first })
     }
     let claims = links[generation].map { self.claims(of: $0) } ?? own
@@ -333,10 +337,13 @@ extension DaemonConversation {
     }
   }
 
-  /// Retries the refused bundles that declare a widget with this kind, except one.
+  /// Retries the refused bundles that declare a widget with this kind, except one. If a bundle was
+  /// refused although it was taking the widget over, another cause must end first.
   private mutating func retryBundles(wanting id: WidgetID, _ kind: KindName, but link: BundleLink) {
-    for holder in rests.wanting(id, kind)
-    where bundle(of: holder) != link.bundle.id && rests.dependsOnHolds(holder) {
+    for holder in rests.wanting(id, kind) where rests.dependsOnHolds(holder) {
+      guard let refused = bundle(of: holder), refused != link.bundle.id,
+        !rests.hasTried(refused, id)
+      else { continue }
       endRest(holder)
     }
   }

@@ -5,12 +5,9 @@ import WidgetModel
 extension DaemonConversation {
   // MARK: Waits after refusals
 
-  /// - Parameter failure: the refusal; nil if it is known.
-  mutating func rest(
-    _ holder: Rests.Holder, _ bundle: Bundle, after failure: Failure? = nil, until end: Duration?
-  ) {
+  /// Begins the wait after a refusal, which is known.
+  mutating func rest(_ holder: Rests.Holder, _ bundle: Bundle, until end: Duration?) {
     cancelRest(holder)
-    if let failure { rests.refused(bundle.id, for: failure) }
     rests.begin(
       holder, bundle, leaving: leaving(wantedBy: bundle), dropped: dropped(wantedBy: bundle),
       until: end)

@@ -31,6 +31,8 @@ struct Holds: Sendable {
   enum Fate: Hashable, Sendable {
     /// Its time has begun.
     case begins
+    /// Its time has begun again, because a version with the widget was loaded meanwhile.
+    case beginsAgain
     /// Its time has begun before.
     case waits
     /// Its time is over.
@@ -100,7 +102,7 @@ struct Holds: Sendable {
     case .undone, nil:
       holds[widget.id] = Hold(
         set: widget.applySet, kind: widget.kind, firstEnd: end, phase: .waiting(until: end))
-      return .begins
+      return hold == nil ? .begins : .beginsAgain
     }
   }
 

@@ -31,9 +31,16 @@ struct Rests: Sendable {
     var lookAt: Duration?
   }
 
+  private struct Refusal: Sendable {
+    /// Whether it names one of the daemon's limits.
+    let isLimit: Bool
+    /// The widgets whose offer by other bundles cannot end the refusal.
+    var tried: Set<WidgetID>
+  }
+
   private var rests: [Holder: Rest] = [:]
-  /// The bundles whose last refusal names one of the daemon's limits.
-  private var limited: Set<String> = []
+  /// The last refusals, by bundle.
+  private var refusals: [String: Refusal] = [:]
 
   var isEmpty: Bool { rests.isEmpty }
 
@@ -44,8 +51,17 @@ struct Rests: Sendable {
   var bundles: [Bundle] { holders.compactMap { rests[$0]?.bundle } }
 
   /// The daemon has refused a bundle. The wait must follow.
-  mutating func refused(_ id: String, for failure: Failure) {
-    if failure.isLimit { limited.insert(id) } else { limited.remove(id) }
+  ///
+  /// - Parameter ids: the widgets that the bundle was taking over from other bundles. A further offer of
+  ///   these widgets would only give the same refusal. A refusal of kinds has nothing to do with
+  ///   widgets, so `ids` then has all widgets.
+  mutating func refused(_ id: String, for failure: Failure, trying ids: Set<WidgetID>) {
+    refusals[id] = Refusal(isLimit: failure.isLimit, tried: ids)
+  }
+
+  /// Another bundle gives a widget up.
+  mutating func begin(offer id: WidgetID) {
+    for bundle in refusals.keys { refusals[bundle]?.tried.remove(id) }
   }
 
   /// Begins a wait. The question about the owners must follow.
@@ -108,7 +124,7 @@ struct Rests: Sendable {
   /// This does not change a limit. A retry of a version ends the running one, so it needs a cause.
   func dependsOnHolds(_ holder: Holder) -> Bool {
     guard case .version(let id) = holder else { return true }
-    return !limited.contains(id)
+    return refusals[id]?.isLimit != true
   }
 
   /// The waits whose refusal may be outdated, in order. Since the refusal, the set of widgets that other
@@ -127,6 +143,11 @@ struct Rests: Sendable {
       let (leaving, dropped) = now(rest.bundle)
       return leaving != rest.leaving || dropped != rest.dropped
     }
+  }
+
+  /// Whether the last refusal of a bundle came although the bundle was taking this widget over.
+  func hasTried(_ bundle: String, _ id: WidgetID) -> Bool {
+    refusals[bundle]?.tried.contains(id) ?? false
   }
 
   /// The waits of bundles that declare the widget with this kind, in order.
