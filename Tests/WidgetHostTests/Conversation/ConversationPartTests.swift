@@ -107,6 +107,27 @@ struct ConversationPartTests {
     #expect(holds.tick(at: .seconds(90)) == ["bundle/a"])
   }
 
+  @Test func `a pause of a widget's time is no delay of its end`() throws {
+    let widget = try widget("w")
+    var holds = Holds()
+    _ = holds.leave(widget, until: .seconds(30))
+    holds.postpone(["bundle/b"], dueAt: .seconds(30), until: .seconds(60))
+    holds.postpone(["bundle/a"], dueAt: .seconds(29), until: .seconds(60))
+    #expect(holds.nextDeadline == .seconds(30))
+    holds.take([widget.id])
+    holds.postpone(dueAt: .seconds(30), until: .seconds(50))
+    holds.giveBack([widget.id])
+    holds.postpone(["bundle/a"], dueAt: .seconds(50), until: .seconds(60))
+    #expect(holds.nextDeadline == .seconds(60))
+    holds.delay(widget.id, until: .seconds(500), longest: .seconds(60))
+    #expect(holds.nextDeadline == .seconds(120))
+    _ = holds.tick(at: .seconds(120))
+    holds.resume(["bundle/b"], until: .seconds(130))
+    #expect(holds.nextDeadline == nil)
+    holds.resume(["bundle/a"], until: .seconds(150))
+    #expect(holds.nextDeadline == .seconds(150))
+  }
+
   // MARK: Withdrawals
 
   @Test func `an heir of an heir takes over from all, and the kinds go first`() {

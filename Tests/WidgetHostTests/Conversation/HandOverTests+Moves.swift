@@ -61,6 +61,54 @@ extension HandOverTests {
     #expect(machine.nextDeadline == nil)
   }
 
+  @Test(arguments: [15, 40])
+  mutating func `it keeps them if the daemon is away for a part of the time`(
+    secondsAway: Int
+  ) throws {
+    try beginTwo("w: {kind: k}, v: {kind: k}", kinds: ["k"])
+    try edit("a", "v: {kind: k}")
+    pass(.seconds(5))
+    try loseDaemon()
+    pass(.seconds(5))
+    try editB("w: {kind: k}")
+    pass(.seconds(secondsAway))
+    try regainDaemon("a")
+    pass(.seconds(2))
+    #expect(state("w") == "bundle/b fresh a user's" && daemon.lost.isEmpty)
+  }
+
+  @Test mutating func `it goes if the daemon was away and no bundle takes it over`() throws {
+    try beginTwo("w: {kind: k}, v: {kind: k}", kinds: ["k"])
+    try edit("a", "v: {kind: k}")
+    try loseDaemon()
+    pass(limit * 2)
+    #expect(state("w") == "bundle/a stale a user's")
+    try regainDaemon("a", "b")
+    pass(limit - .seconds(1))
+    #expect(state("w") == "bundle/a stale a user's")
+    pass(.seconds(1))
+    #expect(widget("w") == nil && kept.count == 1 && machine.daemon.holds.isEmpty)
+  }
+
+  @Test mutating func `it keeps them if the daemon refuses the kinds of the first bundle by then`()
+    throws
+  {
+    try beginTwo("w: {kind: k}, v: {kind: l}", kinds: ["k", "l"])
+    try edit("a", "v: {kind: l}", kinds: ["l"])
+    pass(.seconds(5))
+    let kind = try #require(KindName("l"))
+    try loseDaemon()
+    daemon.kinds[kind] = "stranger"
+    try regainDaemon("b")
+    let session = try #require(sessions["bundle/a"])
+    let refusal = try #require(daemon.register([kind], of: "bundle/a"))
+    run(machine.handle(.sessionEnded(session, refusal), at: time))
+    pass(limit * 2)
+    #expect(state("w") == "bundle/a stale a user's")
+    try editB("w: {kind: k}")
+    #expect(state("w") == "bundle/b fresh a user's" && machine.daemon.holds.isEmpty)
+  }
+
   @Test mutating func `it keeps them if it moves while no host runs`() throws {
     try beginTwo("w: {kind: k}, v: {kind: k}", kinds: ["k"])
     try restart {

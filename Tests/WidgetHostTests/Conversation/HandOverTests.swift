@@ -17,7 +17,9 @@ struct HandOverTests {
   var notes: [String] = []
   /// The kinds of each watch.
   var watches: [WatchID: [KindName]] = [:]
-  var hostSession: SessionID?
+  /// The last session of each provider.
+  var sessions: [String: SessionID] = [:]
+  var hostSession: SessionID? { sessions[HostState.provider] }
   let limit = HostLimits().absenceMax
 
   var time: HostTime { HostTime(wall: Timestamp.epoch.advanced(by: now), uptime: now) }
@@ -41,7 +43,7 @@ struct HandOverTests {
       var input: DaemonInput?
       switch queue.removeFirst() {
       case .daemon(.open(let id, let request)):
-        if request.provider == HostState.provider { hostSession = id }
+        sessions[request.provider] = id
         let failure = daemon.register(request.kinds.map(\.name), of: request.provider)
         input = .session(id, .opened(epoch: 1))
         if let failure { input = .sessionEnded(id, failure) }
@@ -51,7 +53,9 @@ struct HandOverTests {
       case .daemon(.call(let id, .folders(let bundles))):
         let absences = Dictionary(bundles.map { ($0.path, HostState.Absence.missing) }) { $1 }
         input = .answered(id, .success(.absences(absences)))
-      case .daemon(.call(let id, let call)): input = .answered(id, daemon.answer(call))
+      case .daemon(.call(let id, let call)):
+        input = .answered(
+          id, daemon.isUp ? daemon.answer(call) : .failure(ConversationSimulation.lost))
       case .kept(let field, let bundle): kept.append(field.message(by: bundle))
       case .daemon(.endWatch(let id)): watches[id] = nil
       case .report(let text): reports.append(text)
@@ -97,6 +101,22 @@ struct HandOverTests {
     try edit("a", widgets, kinds: kinds)
     run(machine.start(at: time))
     for id in valued { daemon.setValue(of: try #require(WidgetID(id))) }
+  }
+
+  /// The daemon ends. Calls fail until it is back.
+  mutating func loseDaemon() throws {
+    daemon.isUp = false
+    let host = try #require(hostSession)
+    run(machine.handle(.session(host, .lost("gone")), at: time))
+  }
+
+  /// The daemon is back with its widgets. The sessions of the host and of these bundles open again.
+  mutating func regainDaemon(_ bundles: String...) throws {
+    daemon.isUp = true
+    for provider in [HostState.provider] + bundles.map(HostState.provider(of:)) {
+      let session = try #require(sessions[provider])
+      run(machine.handle(.session(session, .opened(epoch: 2)), at: time))
+    }
   }
 
   func widget(_ id: String) -> Widget? {

@@ -115,6 +115,9 @@ struct BundleLink: Sendable {
   /// that somebody has edited.
   var removesAtOnce: Bool { isInstalled && !hasDeclared }
 
+  /// Whether the bundle can remove its widgets, and lets other bundles take them over.
+  var canDeclare: Bool { isRegistered && work != .resting }
+
   var session: SessionID? {
     if case .open(let session) = connection { session } else { nil }
   }

@@ -172,6 +172,7 @@ extension DaemonConversation {
     rests.refused(link.bundle.id, for: failure, trying: Set(link.bundle.kindsOfWidgets.keys))
     let end = now.uptime + limits.refusalRetryInterval
     rest(.connection(generation), link.bundle, until: end)
+    resumeHolds(of: link.bundle, at: now)
     declared(generation, failure.message)
   }
 
@@ -358,6 +359,7 @@ extension DaemonConversation {
       trying: isKinds ? Set(bundle.kindsOfWidgets.keys) : link.tried)
     let end = now.uptime + limits.refusalRetryInterval
     rest(.work(generation), bundle, until: end)
+    resumeHolds(of: bundle, at: now)
     declared(generation, failure.message)
   }
 

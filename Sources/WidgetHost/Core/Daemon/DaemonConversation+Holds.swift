@@ -378,6 +378,8 @@ extension DaemonConversation {
 
   /// Removes the widgets whose time is over.
   mutating func endHolds(at now: HostTime) {
+    guard !holds.isEmpty else { return }
+    postponeHolds(at: now)
     delayHolds(at: now)
     let due = holds.tick(at: now.uptime)
     guard !due.isEmpty else { return }
@@ -389,5 +391,30 @@ extension DaemonConversation {
     }
     // Nobody is left to remove the others.
     holds.forgetAll(but: known)
+  }
+
+  /// Lets the time of widgets run only while their bundles can remove them. Otherwise no bundle could take
+  /// them over either.
+  private mutating func postponeHolds(at now: HostTime) {
+    var (known, ready): (Set<String>, Set<String>) = ([], [])
+    for link in links.all {
+      let sets = claims(of: link.bundle).sets
+      known.formUnion(sets)
+      if host.isHolding, link.canDeclare { ready.formUnion(sets) }
+    }
+    holds.postpone(
+      known.subtracting(ready), dueAt: now.uptime, until: now.uptime + limits.absenceMax)
+  }
+
+  /// The daemon is back. The bundles need a moment to connect, and users may have saved files meanwhile,
+  /// so each widget stays for its whole time.
+  mutating func prolongHolds(at now: HostTime) {
+    let end = now.uptime + limits.absenceMax
+    holds.postpone(dueAt: end, until: end)
+  }
+
+  /// The daemon refuses a bundle, so the bundle cannot remove widgets.
+  mutating func resumeHolds(of bundle: Bundle, at now: HostTime) {
+    holds.resume(claims(of: bundle).sets, until: now.uptime + limits.absenceMax)
   }
 }

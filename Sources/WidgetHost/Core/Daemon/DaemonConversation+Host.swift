@@ -67,11 +67,12 @@ extension DaemonConversation {
     cancel(standing.suspend())
   }
 
-  mutating func hostReady(_ result: Result<DaemonAnswer, Failure>) {
+  mutating func hostReady(_ result: Result<DaemonAnswer, Failure>, at now: HostTime) {
     host.readyAnswered()
     // The session reports the reason of its end, or opens again.
     guard case .success = result else { return }
     host.hold()
+    prolongHolds(at: now)
     standing.begin()
   }
 

@@ -132,7 +132,7 @@ struct DaemonConversation: Sendable {
     noteRefusal(purpose, result, at: now)
     switch purpose {
     case .nothing: break
-    case .hostReady: hostReady(result)
+    case .hostReady: hostReady(result, at: now)
     case .hostKinds:
       if case .failure(let failure) = result { report(failure.message) }
       // The daemon does not report widgets that are removed while they have no provider.

@@ -20,7 +20,7 @@ struct Holds: Sendable {
     let set: String
     let kind: KindName
     /// The end of the time without a delay.
-    let firstEnd: Duration
+    var firstEnd: Duration
     var phase: Phase
 
     /// The time at which the widget is removed; nil if nothing waits for it.
@@ -189,6 +189,39 @@ struct Holds: Sendable {
   mutating func delay(_ id: WidgetID, until end: Duration, longest: Duration) {
     guard let hold = holds[id], hold.end != nil else { return }
     holds[id]?.phase = .waiting(until: min(end, hold.firstEnd + longest))
+  }
+
+  /// Moves the end of the time of widgets that nobody can remove or take over for now. Their bundles can
+  /// declare nothing, or the daemon is away. Such a pause is no delay of the end.
+  ///
+  /// - Parameters:
+  ///   - sets: the sets of the widgets; nil for all.
+  ///   - deadline: Ends after this time stay.
+  mutating func postpone(
+    _ sets: Set<String>? = nil, dueAt deadline: Duration, until end: Duration
+  ) {
+    for (id, hold) in holds where sets?.contains(hold.set) ?? true {
+      let before: Duration
+      switch hold.phase {
+      case .waiting(let known):
+        before = known
+        holds[id]?.phase = .waiting(until: known <= deadline ? max(known, end) : known)
+      case .taking(let known):
+        before = known
+        holds[id]?.phase = .taking(until: known <= deadline ? max(known, end) : known)
+      case .over, .undone: continue
+      }
+      if before <= deadline, before < end { holds[id]?.firstEnd += end - before }
+    }
+  }
+
+  /// The daemon refuses the bundles of these sets, so the widgets whose time is over cannot be removed.
+  /// Their time continues.
+  mutating func resume(_ sets: Set<String>, until end: Duration) {
+    for (id, hold) in holds where hold.phase == .over && sets.contains(hold.set) {
+      holds[id]?.firstEnd = end
+      holds[id]?.phase = .waiting(until: end)
+    }
   }
 
   /// Ends the time of widgets.
