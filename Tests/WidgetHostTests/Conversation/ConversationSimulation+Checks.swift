@@ -52,6 +52,9 @@ extension ConversationSimulation {
     let conversation = process.machine.daemon
     guard conversation.host.isServing else { return violate("the host does not serve") }
     var owners: Set<String> = [HostState.provider]
+    // These widgets wait for a refused version that has them again.
+    let recalled = conversation.holds.ids.filter { conversation.isRecalled($0) }
+    owners.formUnion(recalled.compactMap { conversation.holds.set(of: $0) })
     for link in conversation.links.all {
       let provider = HostState.provider(of: link.bundle.id)
       owners.insert(provider)
@@ -76,7 +79,10 @@ extension ConversationSimulation {
       for kind in kinds where daemon.kinds[kind] != provider {
         violate("kind \(kind) is not registered by \(provider)")
       }
-      for spec in link.bundle.widgets
+      let expected = link.bundle.widgets.filter { spec in
+        spec.id.map { !recalled.contains($0) } ?? true
+      }
+      for spec in expected
       where !daemon.sortedWidgets.contains(where: {
         $0.id == spec.id && $0.kind == spec.kind && $0.applySet == provider
       }) {

@@ -163,8 +163,45 @@ extension HandOverTests {
     #expect(refusals == 1)
     pass(.seconds(20))
     #expect(reports.count { $0.contains("refuses the bundle") } == refusals)
-    pass(limit)
-    #expect(widget("w") == nil && kept.count == 1)
+  }
+
+  /// The file has the widget again in time, but the daemon refuses the file for another reason.
+  @Test(arguments: [true, false])
+  mutating func `a widget stays while the daemon refuses the file that has it again`(
+    isTaken: Bool
+  ) throws {
+    try beginTwo("w: {kind: k}, v: {kind: k}", kinds: ["k"])
+    try edit("a", "v: {kind: k}")
+    pass(limit / 2)
+    try takeKind()
+    try edit("a", "w: {kind: k}, v: {kind: k}", kinds: ["k", "taken"])
+    // Another bundle cannot have it.
+    try editB("w: {kind: k}")
+    pass(limit * 2)
+    #expect(state("w") == "bundle/a stale a user's" && kept.isEmpty)
+    let words = "the daemon refuses the file of bundle a, which has this widget again"
+    #expect(widget("w")?.error?.message.hasPrefix(words) == true)
+    #expect(widget("bundle/a")?.data["remarks"] == .list([]))
+    if case .string(let problem)? = widget("bundle/b")?.data["problem"] {
+      #expect(problem.contains("delete the widget from the file of bundle a"))
+    } else {
+      Issue.record("bundle b has no problem")
+    }
+    try editB("u2: {kind: j}")
+    guard isTaken else {
+      // The file lacks the widget again.
+      try edit("a", "v: {kind: k}")
+      #expect(widget("w")?.error?.message.contains("no longer has this widget") == true)
+      pass(limit - .milliseconds(1))
+      #expect(state("w") == "bundle/a stale a user's")
+      pass(.milliseconds(1))
+      #expect(widget("w") == nil && kept.count == 1)
+      return
+    }
+    try giveKind()
+    pass(.seconds(2))
+    #expect(state("w") == "bundle/a fresh a user's" && widget("w")?.error == nil)
+    #expect(machine.daemon.holds.isEmpty && machine.nextDeadline == nil)
   }
 
   /// The file of the first bundle still has the id, for a widget of another kind.

@@ -152,6 +152,8 @@ extension DaemonConversation {
       if !isNamed || (link.removesAtOnce && !isWanted(widget)) {
         holds.end(widget.id)
         rest.append(widget)
+      } else if isRecalled(widget.id) {
+        recall(widget, of: bundle)
       } else {
         switch holds.leave(widget, until: now.uptime + limits.absenceMax) {
         case .waits: break
@@ -175,6 +177,23 @@ extension DaemonConversation {
       $0.begin(.removing(call, known: known.filter { !ids.contains($0.id) }))
     }
     for field in ids.flatMap({ lost[$0] ?? [] }) { put(.kept(field, bundle: bundle.id)) }
+  }
+
+  /// Whether the daemon refuses a version of the widget's bundle that has the widget again.
+  func isRecalled(_ id: WidgetID) -> Bool {
+    guard let set = holds.set(of: id), let kind = holds.kind(of: id) else { return false }
+    return rests.bundles.contains { $0.kindsOfWidgets[id] == kind && claims(of: $0).has(set) }
+  }
+
+  /// Shows that a widget stays, stale, because the daemon refuses the file that has it again.
+  private mutating func recall(_ widget: Widget, of bundle: Bundle) {
+    holds.recall(widget.id)
+    let problem =
+      "the daemon refuses the file of bundle \(bundle.id), which has this widget again; the widget"
+      + " and its values stay until the daemon takes the file, or the file lacks the widget again;"
+      + " \"widgetctl bundle ls\" has the reason of the refusal"
+    let error = WidgetError(reason: BundleInstance.invalid, message: problem)
+    call(.update(widget.id, WidgetPatch(isStale: true, error: .some(error)), provider: ""))
   }
 
   /// Shows that a widget stays for a while, stale.
@@ -264,7 +283,9 @@ extension DaemonConversation {
     let wanted = bundle.kindsOfWidgets
     let own = claims(of: bundle)
     return holds.ids.filter { id in
-      guard wanted[id] != nil, let set = holds.set(of: id), !own.has(set) else { return false }
+      guard wanted[id] != nil, let set = holds.set(of: id), !own.has(set), !isRecalled(id) else {
+        return false
+      }
       return links.all.allSatisfy { link in
         !claims(of: link.bundle).has(set) || link.bundle.kindsOfWidgets[id] == nil
       }

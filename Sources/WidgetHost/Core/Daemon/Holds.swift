@@ -15,6 +15,8 @@ struct Holds: Sendable {
       /// A version that has the widget is loaded, but has not declared its widgets yet. If the next
       /// version lacks the widget, too, its time begins again.
       case undone
+      /// The daemon refuses a version that has the widget again.
+      case recalled
     }
 
     let set: String
@@ -99,7 +101,7 @@ struct Holds: Sendable {
     switch hold?.phase {
     case .waiting, .taking: return .waits
     case .over: return .goes
-    case .undone, nil:
+    case .undone, .recalled, nil:
       holds[widget.id] = Hold(
         set: widget.applySet, kind: widget.kind, firstEnd: end, phase: .waiting(until: end))
       return hold == nil ? .begins : .beginsAgain
@@ -114,6 +116,9 @@ struct Holds: Sendable {
       holds[id]?.phase = .undone
     }
   }
+
+  /// The daemon refuses a version that has the widget again, so the widget stays.
+  mutating func recall(_ id: WidgetID) { holds[id]?.phase = .recalled }
 
   /// Another bundle declares the widgets. Their time stands still.
   mutating func take(_ ids: Set<WidgetID>) {
@@ -209,7 +214,7 @@ struct Holds: Sendable {
       case .taking(let known):
         before = known
         holds[id]?.phase = .taking(until: known <= deadline ? max(known, end) : known)
-      case .over, .undone: continue
+      case .over, .undone, .recalled: continue
       }
       if before <= deadline, before < end { holds[id]?.firstEnd += end - before }
     }
