@@ -216,9 +216,9 @@ struct HostMachine: Sendable {
     case .kept(let field, let bundle):
       outputs.append(.kept(field, bundle: bundle))
       if field.isLost { pass(bundles.lost(field, of: bundle), at: now) }
-    case .held(let ids, let generation):
+    case .held(let widgets, let generation):
       guard !isStopped else { return }
-      pass(bundles.held(ids, generation: generation), at: now)
+      pass(bundles.held(widgets, generation: generation), at: now)
     case .refused(let failure):
       guard !isStopped else { return }
       refusal = failure

@@ -443,19 +443,20 @@ public struct HostState: Sendable {
   }
 
   /// Notes the widgets that the file lacks, and that wait for their removal.
-  mutating func held(_ ids: [WidgetID], generation: UInt64) -> [Output] {
+  mutating func held(_ widgets: [Holds.Waiting], generation: UInt64) -> [Output] {
     guard let id = running.id(of: generation) else { return [] }
-    running.set(id, held: ids)
+    running.set(id, held: widgets)
     return standing()
   }
 
   /// A line for each of these widgets, as its error has it.
   private func heldRemarks(_ current: RunningBundle?) -> [String] {
     guard let current else { return [] }
-    return current.held.prefix(limits.failuresShownMax).map { id in
+    return current.held.prefix(limits.failuresShownMax).map { widget in
+      let id = widget.id
       let isDeclared = current.instance.bundle.widgets.contains { $0.id == id }
       let what = isDeclared ? "gives widget \(id) another kind" : "no longer has widget \(id)"
-      return "the file \(what); \(Holds.advice(limits, isDeclared: isDeclared))"
+      return "the file \(what); \(Holds.advice(by: widget.end, isDeclared: isDeclared))"
     }
   }
 

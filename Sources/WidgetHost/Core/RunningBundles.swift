@@ -18,7 +18,7 @@ struct RunningBundle: Sendable {
   /// The values of others that this version has removed with their widgets, for people.
   fileprivate(set) var losses: [String] = []
   /// The widgets that the file lacks, and that wait for their removal.
-  fileprivate(set) var held: [WidgetID] = []
+  fileprivate(set) var held: [Holds.Waiting] = []
 
   init(_ instance: BundleInstance, folder: String, loaded: Timestamp, previous: Bundle?) {
     self.instance = instance
@@ -79,7 +79,7 @@ struct RunningBundles: Sendable {
     return true
   }
 
-  mutating func set(_ id: String, held ids: [WidgetID]) { bundles[id]?.held = ids }
+  mutating func set(_ id: String, held widgets: [Holds.Waiting]) { bundles[id]?.held = widgets }
 
   // MARK: The daemon
 

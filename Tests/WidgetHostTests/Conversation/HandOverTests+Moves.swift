@@ -84,6 +84,8 @@ extension HandOverTests {
     pass(limit * 2)
     #expect(state("w") == "bundle/a stale a user's")
     try regainDaemon("a", "b")
+    let words = "undo that by 1970-01-01T00:01:30Z"
+    #expect(widget("w")?.error?.message.contains(words) == true)
     pass(limit - .seconds(1))
     #expect(state("w") == "bundle/a stale a user's")
     pass(.seconds(1))
@@ -224,9 +226,9 @@ extension HandOverTests {
     try #require(refusals.count == 1)
     #expect(
       refusals[0].contains(
-        "belongs to bundle/a, whose file no longer has it; widgetd-host removes it within 30"
-          + " seconds with the values that users have set; to keep the values, give the widget the"
-          + " kind k in this file, too"))
+        "belongs to bundle/a, whose file no longer has it; widgetd-host will remove it soon with the"
+          + " values that users have set; to keep the values, give the widget the kind k in this file,"
+          + " too"))
     #expect(loads == 2, "the first version, and the refused one")
     #expect(state("w") == "bundle/a stale a user's")
     pass(.seconds(5))
@@ -257,7 +259,10 @@ extension HandOverTests {
     #expect(state("w2") == "bundle/b fresh " && widget("w2")?.kind.rawValue == "j")
     try #require(kept.count == 1)
     #expect(kept[0].contains("bundle a: widget w2 is removed, and with it the value of data.n"))
-    #expect(notes.contains { $0.contains("widget w1 stays for now") && $0.hasSuffix("widget w2") })
+    #expect(
+      notes.contains(
+        "bundle a: widget w1 stays until 1970-01-01T00:01:00Z: another bundle can take it over after"
+          + " the removal of widget w2"))
     pass(limit * 4)
     #expect(state("w1") == "bundle/b fresh a user's" && kept.count == 1)
     #expect(machine.nextDeadline == nil)
@@ -268,6 +273,16 @@ extension HandOverTests {
     try moveTwo(", x: {kind: j}")
     pass(limit + .seconds(2))
     #expect(widget("w2") == nil && state("w1") == "bundle/a stale a user's")
+    // The error and the remark have the new end.
+    let words = "undo that by 1970-01-01T00:01:00Z, or"
+    #expect(widget("w1")?.error?.message.contains(words) == true)
+    guard case .list(let remarks)? = widget("bundle/a")?.data["remarks"],
+      case .string(let first)? = remarks.first
+    else {
+      Issue.record("bundle a has no remarks")
+      return
+    }
+    #expect(first.hasPrefix("the file no longer has widget w1; \(words)"))
     pass(limit - .seconds(3))
     #expect(state("w1") == "bundle/a stale a user's")
     pass(.seconds(2))

@@ -233,7 +233,7 @@ struct HandOverTests {
     #expect(widget("u") == nil, "nobody has set a value on it")
     let words = try #require(widget("v")?.error?.message)
     #expect(words.contains("bundle b no longer has this widget, which the bundle a had"))
-    #expect(words.contains("within 30 seconds") && words.contains("data.n"))
+    #expect(words.contains("undo that by 1970-01-01T00:00:30Z") && words.contains("data.n"))
     #expect(reports.contains { $0.contains(words) })
     #expect(widget("bundle/a")?.data["state"] == .string("stopped"))
     pass(limit - .milliseconds(1))
@@ -355,7 +355,7 @@ struct HandOverTests {
       guard case .list(let list)? = widget("bundle/a")?.data["remarks"] else { return nil }
       return list.compactMap { if case .string(let text) = $0 { text } else { nil } }
     }
-    let undo = "undo that within 30 seconds, or"
+    let undo = "undo that by 1970-01-01T00:00:30Z, or"
     let words = "removed with the values that users have set"
     try begin("w: {kind: k}, v: {kind: k}")
     #expect(remarks() == [])

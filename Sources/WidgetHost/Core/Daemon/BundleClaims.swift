@@ -48,7 +48,7 @@ struct BundleClaims: Sendable {
     let isOfSameKind = bundle.widgets.contains { $0.id == taken.id && $0.kind == taken.kind }
     if taken.applySet.hasPrefix(prefix), leaving.contains(taken.id) {
       return "widget \"\(taken.id)\" already exists and \(whose), whose file no longer has it;"
-        + " widgetd-host removes it within 30 seconds with the values that users have set"
+        + " widgetd-host will remove it soon with the values that users have set"
         + (isOfSameKind
           ? "" : "; to keep the values, give the widget the kind \(taken.kind) in this file, too")
     }

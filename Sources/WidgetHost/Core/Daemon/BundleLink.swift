@@ -91,7 +91,7 @@ struct BundleLink: Sendable {
   /// The fields that the file declares for the first time, and that have other values so far.
   private var takenFields: [BundleClaims.TakenField] = []
   /// The widgets that wait for their removal, as they were told last.
-  private(set) var toldHeld: [WidgetID] = []
+  private(set) var toldHeld: [Holds.Waiting] = []
   /// Whether widgets of former kinds were removed, so that a second refusal for kinds is shown.
   private(set) var isCleared = false
 
@@ -246,11 +246,11 @@ struct BundleLink: Sendable {
     declareAgain()
   }
 
-  /// - Parameter ids: the widgets that wait for their removal, in order.
-  /// - Returns: whether they differ from the last ones.
-  mutating func tell(held ids: [WidgetID]) -> Bool {
-    defer { toldHeld = ids }
-    return ids != toldHeld
+  /// - Parameter widgets: the widgets that wait for their removal, in order.
+  /// - Returns: whether they or their times differ from the last ones.
+  mutating func tell(held widgets: [Holds.Waiting]) -> Bool {
+    defer { toldHeld = widgets }
+    return widgets != toldHeld
   }
 
   /// Declares the widgets again, because the time of widgets that the file no longer has is over.

@@ -30,11 +30,19 @@ extension DaemonConversation {
       let last = others.compactMap { holds.end(of: $0) }.max() ?? now.uptime
       holds.delay(id, until: max(last, now.uptime) + limits.absenceMax, longest: longest)
       let owner = (holds.set(of: id) ?? "").dropFirst(HostState.provider(of: "").count)
+      let end = Holds.time(of: holds.end(of: id) ?? now.uptime, at: now)
       put(
         .note(
-          "bundle \(owner): widget \(id) stays for now: another bundle can take it over after the"
-            + " removal of " + others.map { "widget \($0)" }.joined(separator: ", ")))
+          "bundle \(owner): widget \(id) stays until \(RFC3339.text(end)): another bundle can take it"
+            + " over after the removal of \(DaemonConversation.list(others))"))
     }
+  }
+
+  /// `widget a, widget b and widget c`
+  private static func list(_ ids: [WidgetID]) -> String {
+    var names = ids.map { "widget \($0)" }
+    let last = names.popLast() ?? ""
+    return names.isEmpty ? last : names.joined(separator: ", ") + " and " + last
   }
 
   /// By widget, the widgets of other kinds that must go before a bundle can take over the widget.

@@ -160,8 +160,8 @@ extension DaemonConversation {
         case .goes: rest.append(widget)
         case .begins:
           rests.begin(offer: widget.id)
-          hold(widget, of: bundle, losing: fields)
-        case .beginsAgain: hold(widget, of: bundle, losing: fields)
+          hold(widget, of: bundle, losing: fields, at: now)
+        case .beginsAgain: hold(widget, of: bundle, losing: fields, at: now)
         }
       }
     }
@@ -197,7 +197,9 @@ extension DaemonConversation {
   }
 
   /// Shows that a widget stays for a while, stale.
-  private mutating func hold(_ widget: Widget, of bundle: Bundle, losing fields: [String]) {
+  private mutating func hold(
+    _ widget: Widget, of bundle: Bundle, losing fields: [String], at now: HostTime
+  ) {
     var what =
       bundle.widgets.contains { $0.id == widget.id }
       ? "gives this widget another kind" : "no longer has this widget"
@@ -209,13 +211,32 @@ extension DaemonConversation {
       ? "too many to name"
       : fields.prefix(limits.othersShownMax).joined(separator: ", ")
         + (fields.count > limits.othersShownMax ? ", …" : "")
-    let problem =
-      "the file of bundle \(bundle.id) \(what); "
-      + Holds.advice(limits, isDeclared: bundle.kindsOfWidgets[widget.id] != nil) + ": \(list)"
-    report("bundle \(bundle.id): widget \(widget.id): \(problem)")
-    let error = WidgetError(reason: BundleInstance.invalid, message: problem)
-    call(.update(widget.id, WidgetPatch(isStale: true, error: .some(error)), provider: ""))
+    let cause = Holds.Cause(
+      change: "the file of bundle \(bundle.id) \(what)",
+      isDeclared: bundle.kindsOfWidgets[widget.id] != nil, values: list)
+    holds.set(cause, of: widget.id)
+    if let problem = show(widget.id, at: now) {
+      report("bundle \(bundle.id): widget \(widget.id): \(problem)")
+    }
     for generation in links.generations { tell(.removed(widget.id), generation) }
+  }
+
+  /// Sets the error of a widget that waits.
+  ///
+  /// - Returns: its words.
+  @discardableResult
+  private mutating func show(_ id: WidgetID, at now: HostTime) -> String? {
+    guard let problem = holds.show(id, at: now) else { return nil }
+    let error = WidgetError(reason: BundleInstance.invalid, message: problem)
+    call(.update(id, WidgetPatch(isStale: true, error: .some(error)), provider: ""))
+    return problem
+  }
+
+  /// Shows the ends that have moved since they were shown.
+  mutating func showHolds(at now: HostTime) {
+    // Another host may serve the daemon.
+    guard host.isHolding, !holds.isEmpty else { return }
+    for id in holds.unshown { show(id, at: now) }
   }
 
   /// Declares the widgets of the file beside those that stay for a while.
@@ -391,9 +412,9 @@ extension DaemonConversation {
   /// Tells which widgets of a bundle wait for their removal.
   mutating func tellHolds(_ generation: UInt64) {
     guard let link = links[generation], !holds.isEmpty || !link.toldHeld.isEmpty else { return }
-    let ids = holds.waiting(of: claims(of: link.bundle))
-    if links.change(generation, { $0.tell(held: ids) }) == true {
-      put(.held(ids, generation: generation))
+    let widgets = holds.shown(of: claims(of: link.bundle))
+    if links.change(generation, { $0.tell(held: widgets) }) == true {
+      put(.held(widgets, generation: generation))
     }
   }
 

@@ -38,7 +38,7 @@ struct DaemonConversation: Sendable {
     /// A field of a bundle's file has no effect, or a value is gone with its widget.
     case kept(BundleClaims.KeptField, bundle: String)
     /// The widgets that a bundle's file lacks, and that wait for their removal.
-    case held([WidgetID], generation: UInt64)
+    case held([Holds.Waiting], generation: UInt64)
     /// The daemon does not accept this host. `stop` must follow.
     case refused(Failure)
     /// The conversation is over.
@@ -174,6 +174,7 @@ struct DaemonConversation: Sendable {
     proceedWithdrawals()
     proceedStanding()
     proceedMarks()
+    showHolds(at: now)
     for generation in links.generations {
       proceed(generation, at: now)
       tellHolds(generation)

@@ -5,7 +5,28 @@ import WidgetModel
 /// be a slip, so widgets on which users have set values stay for a while, stale. Meanwhile, another
 /// bundle can take them over.
 struct Holds: Sendable {
-  private struct Hold: Hashable, Sendable {
+  /// A widget that waits, and the time of its removal.
+  struct Waiting: Hashable, Sendable {
+    let id: WidgetID
+    let end: Timestamp
+  }
+
+  /// The parts of the error of a widget that waits.
+  struct Cause: Hashable, Sendable {
+    /// The change of the file: `the file of bundle a no longer has this widget`.
+    let change: String
+    /// Whether the file has the id, with another kind. The bundle then needs the id, so no other bundle
+    /// can take the widget over.
+    let isDeclared: Bool
+    /// The values of users, for people.
+    let values: String
+
+    func words(by end: Timestamp) -> String {
+      "\(change); \(Holds.advice(by: end, isDeclared: isDeclared)): \(values)"
+    }
+  }
+
+  private struct Hold: Sendable {
     enum Phase: Hashable, Sendable {
       case waiting(until: Duration)
       /// Another bundle is declaring the widget.
@@ -24,6 +45,9 @@ struct Holds: Sendable {
     /// The end of the time without a delay.
     var firstEnd: Duration
     var phase: Phase
+    var cause: Cause?
+    /// The end that the widget's error has, also on the wall clock. The error stays if the clock is set.
+    var shown: (end: Duration, time: Timestamp)?
 
     /// The time at which the widget is removed; nil if nothing waits for it.
     var end: Duration? { if case .waiting(let end) = phase { end } else { nil } }
@@ -51,6 +75,13 @@ struct Holds: Sendable {
   func waiting(of claims: BundleClaims) -> [WidgetID] {
     holds.filter { claims.has($0.value.set) && $0.value.end != nil }.keys
       .sorted(by: WidgetID.inOrder)
+  }
+
+  /// The same widgets, with the ends that their errors have.
+  func shown(of claims: BundleClaims) -> [Waiting] {
+    waiting(of: claims).compactMap { id in
+      holds[id]?.shown.map { Waiting(id: id, end: $0.time) }
+    }
   }
 
   /// Whether widgets of a set stay for a while.
@@ -160,12 +191,39 @@ struct Holds: Sendable {
     holds = holds.filter { sets.contains($0.value.set) }
   }
 
-  /// The next step for the user of a widget that waits, and what happens without it.
+  // MARK: The errors of widgets
+
+  /// Notes the cause of a hold, for the widget's error.
+  mutating func set(_ cause: Cause, of id: WidgetID) { holds[id]?.cause = cause }
+
+  /// The widgets whose errors do not have the end of their time, in order.
+  var unshown: [WidgetID] {
+    holds.filter { _, hold in
+      hold.cause != nil && hold.end != nil && hold.end != hold.shown?.end
+    }.keys.sorted(by: WidgetID.inOrder)
+  }
+
+  /// Shows the end of a widget's time.
   ///
-  /// - Parameter isDeclared: whether the file has the id, with another kind. The bundle then needs the
-  ///   id, so no other bundle can take the widget over.
-  static func advice(_ limits: HostLimits, isDeclared: Bool) -> String {
-    "undo that within \(limits.absenceMax.components.seconds) seconds, or "
+  /// - Returns: the words of the widget's error; nil if its time does not run.
+  mutating func show(_ id: WidgetID, at now: HostTime) -> String? {
+    guard let hold = holds[id], let cause = hold.cause, let end = hold.end else { return nil }
+    let time = Holds.time(of: end, at: now)
+    holds[id]?.shown = (end, time)
+    return cause.words(by: time)
+  }
+
+  /// An end on the wall clock.
+  static func time(of end: Duration, at now: HostTime) -> Timestamp {
+    now.wall.advanced(by: end - now.uptime).wholeSeconds
+  }
+
+  /// The next step for the user of a widget that waits, and what happens without it. The time of day
+  /// stays true, whenever it is read.
+  ///
+  /// - Parameter isDeclared: see `Cause`.
+  static func advice(by end: Timestamp, isDeclared: Bool) -> String {
+    "undo that by \(RFC3339.text(end)), or "
       + (isDeclared
         ? "the widget is removed"
         : "declare the widget with the same kind in another bundle; otherwise it is removed")
