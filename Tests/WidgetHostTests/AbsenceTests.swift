@@ -166,13 +166,47 @@ struct AbsenceTests {
       #expect(cleared == ["w", "v"])
     case "is removed":
       #expect(pass(limit - .milliseconds(1)).unmarked.isEmpty)
-      #expect(pass(.milliseconds(1)).unmarked == ["v"])
+      let left = HostState.LeftErrors(bundle: "a", path: "/b/x", kinds: [own.kind])
+      #expect(pass(.milliseconds(1)).unmarked == [left])
     default:
       let kind = fate == "has another id" ? "k" : "l"
       let outputs = state.found(try bundle("c", kind: kind, digest: 2), in: "/b/x", at: now)
       #expect(outputs.handedOver == ["a -> c"])
-      #expect(outputs.unmarked == (kind == "k" ? [] : ["v"]))
+      // The daemon may refuse the heir for long.
+      let left = HostState.LeftErrors(
+        bundle: "a", path: "/b/x", kinds: kind == "k" ? [] : [own.kind], includesOwn: true)
+      #expect(outputs.unmarked == [left])
     }
+  }
+
+  /// Errors of other bundles, and of other programs, stay.
+  @Test(
+    arguments: [
+      ("BUNDLE_INVALID", "/b/x is missing or has no bundle's file", true),
+      ("BUNDLE_INVALID", "/b/x/bundle.yaml:1:1: wrong", true),
+      ("BUNDLE_INVALID", "/b does not exist, so /b/x cannot be read", true),
+      ("BUNDLE_INVALID", "/b/xy is missing or has no bundle's file", false),
+      ("BUNDLE_INVALID", "/b/x.old is missing or has no bundle's file", false),
+      ("BUNDLE_INVALID", "/a/b/x is missing or has no bundle's file", false),
+      ("BUNDLE_INVALID", "the file of bundle b no longer has this widget", false),
+      ("SOURCE_FAILED", "no answer", true), ("ACTION_FAILED", "no answer", true),
+      ("FAN_FAILED", "/b/x is hot", false),
+    ])
+  func `a removed bundle ends only its own errors on widgets of others`(
+    reason: String, message: String, isLeft: Bool
+  ) throws {
+    let kind = try #require(KindName("k"))
+    let errors = HostState.LeftErrors(bundle: "a", path: "/b/x", kinds: [kind])
+    let other = WidgetError(reason: "FAN_FAILED", message: "too hot")
+    var widget = Widget(id: try #require(WidgetID("v")), kind: kind, applySet: "bundle/b")
+    widget.error = WidgetError(joining: [WidgetError(reason: reason, message: message), other])
+    #expect(errors.rest(on: widget) == (isLeft ? [other] : nil))
+    // The bundle's own widgets go.
+    widget.applySet = "bundle/a"
+    #expect(errors.rest(on: widget) == nil)
+    widget = Widget(id: widget.id, kind: try #require(KindName("l")), applySet: "bundle/b")
+    widget.error = WidgetError(reason: "SOURCE_FAILED", message: "no answer")
+    #expect(errors.rest(on: widget) == nil, "the kind of another bundle")
   }
 
   @Test mutating func `a folder of bundles that disappears after its bundles keeps the widgets`()

@@ -353,9 +353,9 @@ extension [HostState.Output] {
     compactMap { if case .handOver(let id, let heir) = $0 { "\(id) -> \(heir)" } else { nil } }
   }
 
-  /// The widgets of others whose errors end with a bundle.
-  var unmarked: [String] {
-    compactMap { if case .unmark(let id, _) = $0 { id.rawValue } else { nil } }
+  /// The errors that end with a bundle.
+  var unmarked: [HostState.LeftErrors] {
+    compactMap { if case .unmark(let errors) = $0 { errors } else { nil } }
   }
 
   var withdrawn: [String] {

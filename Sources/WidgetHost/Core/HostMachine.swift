@@ -236,7 +236,7 @@ struct HostMachine: Sendable {
       case .withdraw(let id): daemon.withdraw(id)
       case .handOver(let id, let heir): daemon.withdraw(id, heir: heir)
       case .mark(let id, let problem): daemon.mark(id, problem)
-      case .unmark(let id, let rest): daemon.unmark(id, rest: rest)
+      case .unmark(let errors): daemon.unmark(errors)
       case .refused(let id, let bundle): daemon.refusedVersion(id, bundle)
       case .effect(let effect): pass(effect, at: now)
       case .standing(let specs):

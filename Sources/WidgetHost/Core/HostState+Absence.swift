@@ -60,7 +60,7 @@ extension HostState {
     guard absence != .removed, !hasOther, let shown = id ?? folder.remembered.last?.id else {
       return remove(path, at: now) + standing()
     }
-    let problem = note(absence, of: path, at: now)
+    let problem = note(absence, of: path, with: shown, at: now)
     var outputs: [Output] = [.report("bundle \(shown): \(problem.own)")]
     if id == nil {
       for known in folder.remembered { outputs.append(.mark(id: known.id, problem: problem.own)) }
@@ -83,10 +83,10 @@ extension HostState {
     return now.wall.duration(since: bundle.loaded) > .seconds(5)
   }
 
-  /// Notes that a folder is missing. Returns the problem, for people: for the bundle's own widgets, and
-  /// for widgets of others with its kinds.
+  /// Notes that the folder of a bundle is missing. Returns the problem, for people: for the bundle's own
+  /// widgets, and for widgets of others with its kinds.
   private mutating func note(
-    _ absence: Absence, of path: String, at now: HostTime
+    _ absence: Absence, of path: String, with id: String, at now: HostTime
   ) -> (own: String, others: String) {
     let problem: (own: String, others: String)
     var removal: Duration?
@@ -95,7 +95,7 @@ extension HostState {
       let what = "\(reason), so \(path) cannot be read"
       problem = (
         "\(what); the widgets of the bundle stay and are stale; bring the folder back",
-        "\(what); the bundle in it has the kind of this widget, which stays and is stale; bring the"
+        "\(what); bundle \(id) in it has the kind of this widget, which stays and is stale; bring the"
           + " folder back"
       )
     case .missing, .removed:
@@ -106,8 +106,8 @@ extension HostState {
       what += " by \(RFC3339.text(now.wall.advanced(by: limits.absenceMax).wholeSeconds))"
       problem = (
         "\(what), or the widgets of the bundle are removed with their data",
-        "\(what), or the kind of this widget is removed with its sources and actions, because the"
-          + " bundle has it; the widget and its data stay"
+        "\(what), or bundle \(id) is removed, and with it the kind of this widget; the widget and its"
+          + " data stay"
       )
     }
     folders.miss(path, absence, problem: problem.own, until: removal)
@@ -119,7 +119,7 @@ extension HostState {
     let folder = folders.remove(path)
     var outputs: [Output] = []
     if let id { outputs += letGo(id, at: now) }
-    for known in folder?.remembered ?? [] { outputs += forget(known.id) }
+    for known in folder?.remembered ?? [] { outputs += forget(known) }
     return outputs
   }
 
@@ -140,11 +140,12 @@ extension HostState {
 
   /// Lets the folder `path` have a bundle whose former folder is missing: somebody has renamed the
   /// folder. The bundle keeps its widgets.
-  mutating func leaveAbsent(_ id: String, for path: String) -> [Output] {
+  mutating func leaveAbsent(_ bundle: Bundle, for path: String) -> [Output] {
     var outputs: [Output] = []
+    let id = bundle.id
     for (former, folder) in folders.all where former != path && folder.absence != nil {
       guard running.bundle(in: former) == id || folder.remembers(id) else { continue }
-      outputs += inherit(folder.remembered, by: id)
+      outputs += inherit(folder.remembered, by: bundle)
       folders.remove(former)
       running.move(id, to: path)
     }
@@ -164,9 +165,14 @@ extension HostState {
   }
 
   /// Gives a bundle the kinds and widgets that earlier hosts left behind under other ids.
-  func inherit(_ former: [Remembered], by heir: String) -> [Output] {
-    former.filter { $0.id != heir && running[$0.id] == nil }.flatMap { known -> [Output] in
-      [.handOver(id: known.id, to: heir), HostState.note(of: known.id, heir: heir)]
+  func inherit(_ former: [Remembered], by heir: Bundle) -> [Output] {
+    former.filter { $0.id != heir.id && running[$0.id] == nil }.flatMap { known -> [Output] in
+      // The file that was missing or broken is there.
+      let errors = LeftErrors(bundle: known.id, path: known.path, includesOwn: true)
+      return [
+        .unmark(errors), .handOver(id: known.id, to: heir.id),
+        HostState.note(of: known.id, heir: heir.id),
+      ]
     }
   }
 
@@ -194,12 +200,14 @@ extension HostState {
   /// another one is missing since the start of this host, and no earlier host ran the refused bundle,
   /// somebody has renamed the folder and changed the id.
   mutating func blocked(_ id: String, by others: Set<String>) -> [Output] {
-    guard running[id] != nil, formerIDs?.contains(id) == false else { return [] }
+    guard let heir = running[id]?.instance.bundle, formerIDs?.contains(id) == false else {
+      return []
+    }
     var outputs: [Output] = []
     for (path, folder) in folders.all
     where folder.absence == .missing && running.bundle(in: path) == nil {
       guard folder.remembered.contains(where: { others.contains($0.id) }) else { continue }
-      outputs += inherit(folder.remembered, by: id)
+      outputs += inherit(folder.remembered, by: heir)
       folders.remove(path)
     }
     return outputs.isEmpty ? [] : outputs + standing()
@@ -210,14 +218,7 @@ extension HostState {
     guard let (ended, outputs) = end(id) else { return [] }
     let note = HostState.note(of: id, heir: heir.id, hasRun: mayHaveRun(id))
     running.forget(id)
-    return outputs + unmark(ended.instance, heir: heir) + [.handOver(id: id, to: heir.id), note]
-  }
-
-  /// Ends the errors of a removed bundle on the widgets of others that stay.
-  func unmark(_ instance: BundleInstance, heir: Bundle? = nil) -> [Output] {
-    instance.leftErrors(except: Set(heir?.kinds.map(\.kind.name) ?? [])).map {
-      .unmark($0.id, rest: $0.rest)
-    }
+    return outputs + [unmark(ended, heir: heir), .handOver(id: id, to: heir.id), note]
   }
 
   /// Whether two bundles have a kind or a widget in common, and the kinds of common widgets agree.
@@ -258,7 +259,7 @@ extension HostState {
       guard !unread.contains(where: { $0.id == known.id || $0.remembers(known.id) }) else {
         continue
       }
-      if let folder = folders[known.path], let heir = folder.bundle?.id, running[heir] != nil,
+      if let folder = folders[known.path], let heir = folder.bundle, running[heir.id] != nil,
         known.absence == nil
       {
         outputs += inherit([known], by: heir)
@@ -267,12 +268,14 @@ extension HostState {
       guard let absence = known.absence, absence != .removed,
         folders[known.path].map({ $0.absence != nil }) ?? true
       else {
-        outputs += forget(known.id)
+        outputs += forget(known)
         continue
       }
       folders.remember(known)
-      let problem = note(absence, of: known.path, at: now)
+      let problem = note(absence, of: known.path, with: known.id, at: now)
       outputs.append(.report("bundle \(known.id): \(problem.own)"))
+      // The earlier host named another time.
+      outputs.append(.unmark(LeftErrors(bundle: known.id, path: known.path)))
       outputs.append(.mark(id: known.id, problem: problem.own))
     }
     return outputs + standing()

@@ -34,8 +34,8 @@ public struct HostState: Sendable {
     case refused(id: String, Bundle?)
     /// Show a problem on the widgets of a bundle that does not run.
     case mark(id: String, problem: String)
-    /// The bundle with the kind of somebody else's widget is removed. End its errors on this widget.
-    case unmark(WidgetID, rest: WidgetError?)
+    /// End these errors of a bundle that is removed, or has another id.
+    case unmark(LeftErrors)
     case effect(Effect)
     /// The state of bundles has changed: declare these widgets of kind `bundle`.
     case standing([WidgetSpec])
@@ -133,8 +133,8 @@ public struct HostState: Sendable {
       if let former = before?.bundle?.id, former != bundle.id, running[former]?.folder == path {
         outputs += rename(former, to: bundle, in: path, at: now)
       }
-      outputs += inherit(before?.remembered ?? [], by: bundle.id)
-      outputs += leaveAbsent(bundle.id, for: path)
+      outputs += inherit(before?.remembered ?? [], by: bundle)
+      outputs += leaveAbsent(bundle, for: path)
       outputs += inherit(bundle, at: now)
       if let holder = running[bundle.id], holder.folder != path {
         let problem =
@@ -155,10 +155,14 @@ public struct HostState: Sendable {
   }
 
   /// Withdraws a bundle that an earlier host left behind, unless this host runs it.
-  mutating func forget(_ id: String) -> [Output] {
+  mutating func forget(_ known: Remembered) -> [Output] {
+    let id = known.id
     guard running[id] == nil else { return [] }
     removedIDs.insert(id)
-    return [.withdraw(id: id), .note("bundle \(id) removed with its widgets and their data")]
+    return [
+      .unmark(LeftErrors(bundle: id, path: known.path)), .withdraw(id: id),
+      .note("bundle \(id) removed with its widgets and their data"),
+    ]
   }
 
   /// The folders that are known.
@@ -225,8 +229,7 @@ public struct HostState: Sendable {
     let words = mayHaveRun(id) ? removalWords(of: ended.instance) : "; it has never run"
     running.forget(id)
     removedIDs.insert(id)
-    return ends + unmark(ended.instance)
-      + [.withdraw(id: id), .note("bundle \(id) removed" + words)]
+    return ends + [unmark(ended), .withdraw(id: id), .note("bundle \(id) removed" + words)]
   }
 
   /// Whether the daemon has, or may have, widgets of a bundle, from this host or an earlier one.

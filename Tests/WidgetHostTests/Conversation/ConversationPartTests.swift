@@ -39,6 +39,54 @@ struct ConversationPartTests {
     #expect(rest == [] && marks.nextDeadline == nil)
   }
 
+  @Test func `the errors of a removed bundle end on all widgets, also after a failure`() throws {
+    func shown(_ id: String) throws -> Widget {
+      var shown = try widget(id, set: "mine")
+      shown.error = WidgetError(reason: BundleInstance.invalid, message: "/b/x is missing")
+      return shown
+    }
+    var unmarks = Unmarks()
+    var number: UInt64 = 1
+    #expect(unmarks.begin(HostState.LeftErrors(bundle: "a", path: "/b/x")) == nil)
+    func next(beside held: Set<WidgetID> = []) -> [DaemonCall] {
+      defer { number += 1 }
+      let calls = unmarks.nextCalls(beside: held)
+      for (id, _) in calls { unmarks.called(id, with: call(number)) }
+      return calls.map(\.call)
+    }
+    func updated(_ calls: [DaemonCall]) -> String? {
+      guard case .update(let id, let patch, "")? = calls.first else { return nil }
+      return patch == WidgetPatch(error: .some(nil)) ? id.rawValue : nil
+    }
+    let known = try [shown("t"), shown("u"), shown("v"), shown("w"), widget("x")]
+    guard case .widgets([])? = next().first else {
+      Issue.record("no question")
+      return
+    }
+    let unanswered = next()
+    #expect(unanswered.isEmpty, "the call has no answer")
+    let lost = Failure("UNAVAILABLE", "the daemon is away", isTransient: true)
+    _ = unmarks.answered(.failure(lost), "a", at: .zero, limits)
+    let waiting = next()
+    #expect(waiting.isEmpty && unmarks.nextDeadline == limits.daemonWait(1))
+    unmarks.tick(at: limits.daemonWait(1))
+    guard case .widgets([])? = next().first else {
+      Issue.record("no further question")
+      return
+    }
+    _ = unmarks.answered(.success(.widgets(known)), "a", at: .zero, limits)
+    let first = updated(next())
+    _ = unmarks.answered(.failure(Failure("NOT_FOUND", "no t")), "a", at: .zero, limits)
+    // The error of a widget that waits for its removal says so.
+    let second = updated(next(beside: [known[1].id]))
+    _ = unmarks.answered(.success(.revision(1)), "a", at: .zero, limits)
+    #expect(first == "t" && second == "v")
+    // A bundle with the kind ends the rest by itself.
+    unmarks.serve([known[3].kind])
+    let rest = next()
+    #expect(rest.isEmpty && unmarks.nextDeadline == nil)
+  }
+
   // MARK: Exchange
 
   @Test func `a cancelled call is forgotten`() {

@@ -354,6 +354,11 @@ extension HandOverTests {
     try edit("a", "v: {kind: k}")
     tellNews()
     #expect(widget("v") != nil && widget("w")?.error == nil)
+    // The daemon asks about stale widgets. The answer makes them fresh.
+    let asked = try #require(WidgetID("w"))
+    let session = try #require(sessions["bundle/a"])
+    run(machine.handle(.session(session, .asked(asked, isRefresh: false)), at: time))
+    #expect(state("w") == "bundle/b fresh " && widget("w")?.error == nil)
   }
 
   @Test(arguments: [true, false])

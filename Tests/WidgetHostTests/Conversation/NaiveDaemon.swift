@@ -185,8 +185,17 @@ struct NaiveDaemon {
       widgets[id] = widget
       news.append(.changed(widget))
       return .success(.revision(revision))
-    case .ready, .declareKinds, .flush, .close, .answer, .acknowledgeMissed, .presence, .send,
-      .widget, .folders:
+    case .answer(_, let id, let patch):
+      guard var widget = widgets[id] else { return .failure(Failure("NOT_FOUND", "no \(id)")) }
+      // An answer clears what it leaves out.
+      (widget.isStale, widget.error) = (patch.isStale ?? false, patch.error ?? nil)
+      revision += 1
+      widget.revision = revision
+      widgets[id] = widget
+      news.append(.changed(widget))
+      return .success(.done)
+    case .ready, .declareKinds, .flush, .close, .acknowledgeMissed, .presence, .send, .widget,
+      .folders:
       return .success(.done)
     }
   }

@@ -293,6 +293,7 @@ extension DaemonConversation {
     where !kept.contains(where: { $0.widget == field.widget && $0.field.path == field.path }) {
       report(field.message(by: bundle.id))
     }
+    unmarks.serve(Set(bundle.kinds.map(\.kind.name)))
     takenOver(generation)
     offerHolds(generation)
     declared(generation, nil)

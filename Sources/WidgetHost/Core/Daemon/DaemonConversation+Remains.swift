@@ -144,15 +144,21 @@ extension DaemonConversation {
   /// Shows a problem on the widgets that an earlier host declared for a bundle.
   mutating func mark(_ id: String, _ problem: String) { cancel(marks.begin(id, problem)) }
 
-  /// Ends the errors of a removed bundle on a widget of somebody else. The widget is stale, because
-  /// nobody updates it.
-  mutating func unmark(_ id: WidgetID, rest: WidgetError?) {
-    call(.update(id, WidgetPatch(isStale: true, error: .some(rest)), provider: ""))
-  }
+  /// Ends the errors of a bundle that is removed, or has another id.
+  mutating func unmark(_ errors: HostState.LeftErrors) { cancel(unmarks.begin(errors)) }
 
   mutating func proceedMarks() {
     guard host.isHolding else { return }
     for (id, next) in marks.nextCalls() { marks.called(id, with: call(next, for: .mark(id))) }
+    for (id, next) in unmarks.nextCalls(beside: holds.ids) {
+      unmarks.called(id, with: call(next, for: .unmark(id)))
+    }
+  }
+
+  mutating func unmarkAnswered(
+    _ result: Result<DaemonAnswer, Failure>, _ id: String, at now: HostTime
+  ) {
+    if let text = unmarks.answered(result, id, at: now.uptime, limits) { report(text) }
   }
 
   mutating func markAnswered(

@@ -60,6 +60,7 @@ struct DaemonConversation: Sendable {
   var holds = Holds()
   var withdrawals = Withdrawals()
   var marks = Marks()
+  var unmarks = Unmarks()
   var rests = Rests()
   var traces: TraceQueue
   var refusals: ChangeRefusals
@@ -148,6 +149,7 @@ struct DaemonConversation: Sendable {
     case .look(let holder): looked(result, holder, at: now)
     case .withdrawal(let bundle): withdrawalAnswered(result, bundle, at: now)
     case .mark(let bundle): markAnswered(result, bundle, at: now)
+    case .unmark(let bundle): unmarkAnswered(result, bundle, at: now)
     }
   }
 
@@ -160,7 +162,8 @@ struct DaemonConversation: Sendable {
     case (.bundle, .success(.revision)): refusals.taken()
     case (.bundle, .failure(let failure)), (.work, .failure(let failure)),
       (.standing, .failure(let failure)), (.withdrawal, .failure(let failure)),
-      (.mark, .failure(let failure)), (.nothing, .failure(let failure)):
+      (.mark, .failure(let failure)), (.unmark, .failure(let failure)),
+      (.nothing, .failure(let failure)):
       if let line = refusals.refused(failure, at: now.uptime) { report(line) }
     default: break
     }
@@ -195,7 +198,9 @@ struct DaemonConversation: Sendable {
       ending.nextDeadline, holds.nextDeadline, rests.nextDeadline,
     ]
     deadlines += links.all.map(\.nextDeadline)
-    if host.isHolding { deadlines += [withdrawals.nextDeadline, marks.nextDeadline] }
+    if host.isHolding {
+      deadlines += [withdrawals.nextDeadline, marks.nextDeadline, unmarks.nextDeadline]
+    }
     return deadlines.compactMap(\.self).min()
   }
 
@@ -213,6 +218,7 @@ struct DaemonConversation: Sendable {
     tickRests(at: now)
     withdrawals.tick(at: now.uptime)
     marks.tick(at: now.uptime)
+    unmarks.tick(at: now.uptime)
   }
 
   // MARK: The end

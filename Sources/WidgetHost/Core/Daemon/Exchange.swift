@@ -28,6 +28,7 @@ struct Exchange: Sendable {
     case look(Rests.Holder)
     case withdrawal(String)
     case mark(String)
+    case unmark(String)
   }
 
   private var outputs: [DaemonConversation.Output] = []

@@ -261,21 +261,6 @@ extension BundleInstance {
     }
   }
 
-  /// The widgets of other owners that have errors of the bundle, each with the rest of its errors. When
-  /// the bundle is removed, nobody else ends these errors.
-  ///
-  /// - Parameter kinds: the kinds that another bundle takes over. It ends such errors itself.
-  func leftErrors(except kinds: Set<KindName>) -> [(id: WidgetID, rest: WidgetError?)] {
-    sortedIDs.compactMap { id in
-      guard others.contains(id), let widget = widgets[id]?.view, !kinds.contains(widget.kind),
-        let errors = widget.error?.all
-      else { return nil }
-      let rest = errors.filter { !BundleInstance.isOwn($0) }
-      guard rest.count < errors.count else { return nil }
-      return (id: id, rest: WidgetError(joining: rest))
-    }
-  }
-
   /// The errors for the failures that the widget's content does not show. Each failure is an error,
   /// so that its reason and age can be seen, and the next host or version finds it.
   private func failureMarks(_ id: WidgetID) -> [WidgetError] {

@@ -1,0 +1,93 @@
+import WidgetModel
+
+/// The errors of bundles that are removed, or have other ids, on widgets that stay: finding the widgets,
+/// then ending the errors on each. By bundle.
+struct Unmarks: Sendable {
+  private struct Unmark: Sendable {
+    var errors: HostState.LeftErrors
+    /// The widgets to change, each with the rest of its errors; nil before they are known.
+    var widgets: [(id: WidgetID, kind: KindName, rest: WidgetError?)]?
+    var call: CallID?
+    var attempts = 0
+    var retryAt: Duration?
+  }
+
+  private var unmarks: [String: Unmark] = [:]
+
+  /// - Returns: the call to cancel.
+  mutating func begin(_ errors: HostState.LeftErrors) -> CallID? {
+    defer { unmarks[errors.bundle] = Unmark(errors: errors) }
+    return unmarks[errors.bundle]?.call
+  }
+
+  /// A bundle serves widgets of these kinds, and ends errors on them itself.
+  mutating func serve(_ kinds: Set<KindName>) {
+    for id in unmarks.keys {
+      unmarks[id]?.errors.others.formUnion(kinds)
+      unmarks[id]?.widgets?.removeAll { kinds.contains($0.kind) }
+    }
+  }
+
+  /// - Parameter held: the widgets that wait for their removal. Their errors say this.
+  /// - Returns: the calls to make now, by bundle, in order.
+  mutating func nextCalls(beside held: Set<WidgetID>) -> [(id: String, call: DaemonCall)] {
+    var calls: [(id: String, call: DaemonCall)] = []
+    for (id, unmark) in unmarks.sorted(by: { $0.key < $1.key })
+    where unmark.call == nil && unmark.retryAt == nil {
+      guard let known = unmark.widgets else {
+        calls.append((id, .widgets([])))
+        continue
+      }
+      let widgets = known.filter { !held.contains($0.id) }
+      guard let first = widgets.first else {
+        unmarks[id] = nil
+        continue
+      }
+      // The call takes it, whatever the answer is.
+      unmarks[id]?.widgets = Array(widgets.dropFirst())
+      calls.append((id, .update(first.id, WidgetPatch(error: .some(first.rest)), provider: "")))
+    }
+    return calls
+  }
+
+  mutating func called(_ id: String, with call: CallID) { unmarks[id]?.call = call }
+
+  /// - Returns: a line for the log.
+  mutating func answered(
+    _ result: Result<DaemonAnswer, Failure>, _ id: String, at uptime: Duration,
+    _ limits: HostLimits
+  ) -> String? {
+    guard var unmark = unmarks[id] else { return nil }
+    unmark.call = nil
+    switch result {
+    case .success(.widgets(let widgets)):
+      unmark.widgets = widgets.compactMap { widget in
+        unmark.errors.rest(on: widget).map {
+          (id: widget.id, kind: widget.kind, rest: WidgetError(joining: $0))
+        }
+      }
+    case .success: break
+    // Somebody has removed the widget meanwhile.
+    case .failure(let failure) where failure.code == "NOT_FOUND" && unmark.widgets != nil: break
+    case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
+      unmark.widgets = nil
+      unmark.attempts += 1
+      unmark.retryAt = uptime + limits.daemonWait(unmark.attempts)
+    case .failure(let failure):
+      unmarks[id] = nil
+      return failure.message
+    }
+    unmarks[id] = unmark
+    return nil
+  }
+
+  // MARK: Time
+
+  var nextDeadline: Duration? { unmarks.values.compactMap(\.retryAt).min() }
+
+  mutating func tick(at uptime: Duration) {
+    for (id, unmark) in unmarks {
+      if let retryAt = unmark.retryAt, retryAt <= uptime { unmarks[id]?.retryAt = nil }
+    }
+  }
+}

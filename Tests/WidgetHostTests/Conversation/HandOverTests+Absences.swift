@@ -1,0 +1,98 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+// Widgets of others with a kind of bundle `a`, whose folder is missing. No error about it stays for ever.
+extension HandOverTests {
+  /// Bundle `a` runs with widget `v`. The guest `g` is a program's widget of the same kind.
+  private mutating func beginWithGuest() throws {
+    try begin("v: {kind: k}", valued: [])
+    let guest = try #require(WidgetID("g"))
+    daemon.put(guest, try #require(KindName("k")), set: "mine")
+    tellNews()
+  }
+
+  private mutating func lose(_ absence: HostState.Absence = .missing) {
+    run(machine.found(nil, in: "/b/x", absence: absence, at: time))
+    tellNews()
+  }
+
+  private func error(_ id: String) -> String { widget(id)?.error?.message ?? "" }
+
+  @Test mutating func `the error of a missing bundle on a widget of others names the bundle`()
+    throws
+  {
+    try beginWithGuest()
+    lose()
+    #expect(
+      error("g").hasSuffix(
+        "put it back by 1970-01-01T00:00:30Z, or bundle a is removed, and with it the kind of this"
+          + " widget; the widget and its data stay"))
+    lose(.unavailable("/b does not exist"))
+    #expect(error("g").contains("bundle a in it has the kind of this widget"))
+    pass(limit)
+    lose(.removed)
+    #expect(widget("v") == nil && state("g") == "mine stale " && error("g") == "")
+  }
+
+  @Test mutating func `it ends if the daemon is away when the bundle is removed`() throws {
+    try beginWithGuest()
+    lose()
+    pass(limit / 2)
+    try loseDaemon()
+    pass(limit)
+    #expect(error("g").contains("put it back by 1970-01-01T00:00:30Z"))
+    try regainDaemon()
+    #expect(widget("v") == nil && state("g") == "mine stale " && error("g") == "")
+    #expect(machine.nextDeadline == nil)
+  }
+
+  @Test mutating func `it ends if the host restarts meanwhile`() throws {
+    try beginWithGuest()
+    lose()
+    pass(limit / 2)
+    restart { _ in }
+    // The new host counts from its own start.
+    #expect(error("v").contains("put it back by 1970-01-01T00:00:45Z"))
+    #expect(error("g") == "")
+    pass(limit)
+    #expect(widget("v") == nil && error("g") == "" && widget("g")?.isStale == true)
+  }
+
+  @Test mutating func `the error of a broken file ends if the id changes while no host runs`()
+    throws
+  {
+    try beginWithGuest()
+    let broken = HostState.Found.broken(problem: "/b/x/bundle.yaml:1:1: wrong", digest: 99)
+    run(machine.found(broken, in: "/b/x", at: time))
+    tellNews()
+    restart { $0.run($0.machine.found(broken, in: "/b/x", at: $0.time)) }
+    #expect(error("v").contains("wrong") && error("g").contains("wrong"))
+    try edit("c", "v2: {kind: j}", kinds: ["j"])
+    #expect(error("g") == "" && widget("v") == nil)
+  }
+
+  /// The folder comes back with another id in its file, but the daemon refuses the file.
+  @Test mutating func `the error of a missing folder ends although the heir is refused`() throws {
+    try beginWithGuest()
+    lose()
+    pass(.seconds(5))
+    try takeKind()
+    try edit("c", "v: {kind: k}", kinds: ["k", "taken"])
+    pass(limit * 2)
+    #expect(state("v") == "bundle/a stale " && error("v") == "" && error("g") == "")
+    try giveKind()
+    pass(.seconds(2))
+    #expect(state("v") == "bundle/c fresh ")
+  }
+
+  @Test mutating func `so does the error of a folder that an earlier host had`() throws {
+    try beginWithGuest()
+    try restart { try $0.takeKind() }
+    #expect(error("v").contains("put it back by"))
+    try edit("c", "v: {kind: k}", kinds: ["k", "taken"])
+    #expect(state("v") == "bundle/a stale " && error("v") == "")
+  }
+}
