@@ -198,6 +198,8 @@ struct HostMachine: Sendable {
       guard !isStopped else { return }
       pass(bundles.declared(generation: generation, refusal: refusal, at: now), at: now)
     case .retry(let id): pass(bundles.retry(id, at: now), at: now)
+    case .reworded(let id, let refusal):
+      pass(bundles.reworded(id, refusal: refusal, at: now), at: now)
     case .blocked(let id, let others):
       pass(bundles.blocked(id, by: others), at: now)
       daemon.setFolders(bundles.knownFolders)

@@ -290,9 +290,7 @@ public struct HostState: Sendable {
         .note("bundle \(id) \(bundle.version) runs now: the daemon no longer refuses it")
       ] + standing()
     }
-    let problem =
-      "\(current.folder): the daemon refuses the bundle: \(refusal); widgetd-host tries again when"
-      + " this changes, or at once with `widgetctl refresh bundle/\(id)`"
+    let problem = HostState.problem(of: current, refusedFor: refusal)
     let isNews = current.told != problem
     var outputs: [Output] = isNews ? [.report(problem)] : []
     if let previous = current.previous {

@@ -126,6 +126,9 @@ struct RunningBundles: Sendable {
     bundles[id]?.refusedFor = problem
   }
 
+  /// The refusal of the version in the folder has new words.
+  mutating func reworded(_ id: String, problem: String) { bundles[id]?.refusedFor = problem }
+
   /// The refused version runs again.
   ///
   /// - Parameter problem: the reason of its refusal.

@@ -27,26 +27,30 @@ struct BundleClaims: Sendable {
   /// The owner of the bundle's widgets.
   private var set: String { HostState.provider(of: bundle.id) }
 
-  /// The reason why the bundle cannot declare its widgets: one of the `known` widgets has the same id
-  /// and another owner. nil if there is no conflict.
+  /// The first known widget with the id of one of the bundle's widgets, and with another owner. The bundle
+  /// then cannot declare its widgets.
+  func rival(among known: [Widget]) -> Circumstances.WidgetStanding? {
+    let ids = Set(bundle.widgets.compactMap(\.id))
+    return known.first { ids.contains($0.id) && !isOwn($0) }.map { widget in
+      Circumstances.WidgetStanding(id: widget.id, kind: widget.kind, applySet: widget.applySet)
+    }
+  }
+
+  /// The reason why the bundle cannot declare its widgets, and the next step.
   ///
   /// - Parameters:
-  ///   - leaving: the widgets that other bundles no longer have, and that wait for their removal.
-  ///   - dropped: the widgets that new versions of other bundles lack. The daemon has not taken these
-  ///     versions.
-  func conflict(
-    with known: [Widget], leaving: Set<WidgetID> = [], dropped: Set<WidgetID> = []
-  ) -> String? {
-    let ids = Set(bundle.widgets.compactMap(\.id))
-    guard let taken = known.first(where: { ids.contains($0.id) && !isOwn($0) }) else {
-      return nil
-    }
+  ///   - taken: the widget with another owner.
+  ///   - isLeaving: whether its bundle no longer has it, so that it waits for its removal.
+  ///   - isDropped: whether a new version of its bundle lacks it. The daemon has not taken that version.
+  func words(
+    on taken: Circumstances.WidgetStanding, isLeaving: Bool, isDropped: Bool
+  ) -> String {
     let whose =
       taken.applySet.isEmpty ? "was created by another program" : "belongs to \(taken.applySet)"
     let prefix = HostState.provider(of: "")
     let step: String
     let isOfSameKind = bundle.widgets.contains { $0.id == taken.id && $0.kind == taken.kind }
-    if taken.applySet.hasPrefix(prefix), leaving.contains(taken.id) {
+    if taken.applySet.hasPrefix(prefix), isLeaving {
       return "widget \"\(taken.id)\" already exists and \(whose), whose file no longer has it;"
         + " widgetd-host will remove it soon with the values that users have set"
         + (isOfSameKind
@@ -54,12 +58,12 @@ struct BundleClaims: Sendable {
     }
     if taken.applySet.hasPrefix(prefix) {
       let other = taken.applySet.dropFirst(prefix.count)
-      if dropped.contains(taken.id) {
+      if isDropped {
         return
           "widget \"\(taken.id)\" already exists and \(whose), whose new file no longer has it, but the"
-          + " daemon has not taken that file (widgetctl bundle ls); to exchange widgets between the"
-          + " two files, first save this file without widget \"\(taken.id)\", and then, within 30"
-          + " seconds, with it"
+          + " daemon has not taken that file; if the daemon refuses that file (\"widgetctl bundle ls\""
+          + " has the reason), correct it; if the two files exchange widgets, save this file without"
+          + " widget \"\(taken.id)\" instead, and then, within 30 seconds, with it"
       }
       return
         "widget \"\(taken.id)\" already exists and \(whose); give this bundle's widget another id,"

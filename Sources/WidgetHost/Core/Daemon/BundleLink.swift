@@ -88,6 +88,8 @@ struct BundleLink: Sendable {
   private(set) var taking: [WidgetID: String] = [:]
   /// The single widgets that the last declaration was taking over, even if it was refused.
   private(set) var tried: Set<WidgetID> = []
+  /// The widget of another owner that prevents the declaration under way.
+  private(set) var rival: Circumstances.WidgetStanding?
   /// The fields that the file declares for the first time, and that have other values so far.
   private var takenFields: [BundleClaims.TakenField] = []
   /// The widgets that wait for their removal, as they were told last.
@@ -239,6 +241,9 @@ struct BundleLink: Sendable {
 
   /// The declaration under way could take over these widgets.
   mutating func tries(_ widgets: Set<WidgetID>) { tried = widgets }
+
+  /// A widget of another owner prevents the declaration under way; nil if there is none.
+  mutating func meets(_ rival: Circumstances.WidgetStanding?) { self.rival = rival }
 
   /// Takes over from a further bundle, with the next declaration.
   mutating func inherit(_ id: String) {

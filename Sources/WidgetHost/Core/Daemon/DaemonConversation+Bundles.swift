@@ -330,10 +330,10 @@ extension DaemonConversation {
     }
     guard former.values.allSatisfy({ $0.applySet == set }) else {
       let others = known.filter { former[$0.id] != nil }.sorted { WidgetID.inOrder($0.id, $1.id) }
-      let words = claims(of: link).conflict(
-        with: others, leaving: leaving(wantedBy: bundle), dropped: dropped(wantedBy: bundle))
-      return refused(
-        words.map { Failure(refusal.code, $0) } ?? refusal, isKinds: false, generation, at: now)
+      let claims = claims(of: link)
+      let rival = rival(of: claims, among: others, generation)
+      let failure = rival.map { Failure(refusal.code, words(of: claims, on: $0)) } ?? refusal
+      return refused(failure, isKinds: false, generation, at: now)
     }
     for spec in bundle.widgets {
       guard let id = spec.id, let widget = former[id] else { continue }
@@ -357,7 +357,8 @@ extension DaemonConversation {
     links.change(generation) { $0.restWork(isKinds: isKinds) }
     rests.refused(
       bundle.id, for: failure,
-      trying: isKinds ? Set(bundle.kindsOfWidgets.keys) : link.tried)
+      trying: isKinds ? Set(bundle.kindsOfWidgets.keys) : link.tried,
+      rival: isKinds ? nil : link.rival)
     let end = now.uptime + limits.refusalRetryInterval
     rest(.work(generation), bundle, until: end)
     resumeHolds(of: bundle, at: now)

@@ -288,13 +288,28 @@ extension DaemonConversation {
       $0.take(Dictionary(taking.map { ($0.id, $0.applySet) }) { first, _ in first })
     }
     let claims = links[generation].map { self.claims(of: $0) } ?? own
-    let (leaving, dropped) = (leaving(wantedBy: link.bundle), dropped(wantedBy: link.bundle))
-    if let conflict = claims.conflict(with: known, leaving: leaving, dropped: dropped) {
+    if let rival = rival(of: claims, among: known, generation) {
       links.change(generation) { $0.take([:]) }
-      return conflict
+      return words(of: claims, on: rival)
     }
     holds.take(Set(taking.map(\.id)))
     return nil
+  }
+
+  /// The widget of another owner that prevents the declaration under way.
+  mutating func rival(
+    of claims: BundleClaims, among known: [Widget], _ generation: UInt64
+  ) -> Circumstances.WidgetStanding? {
+    let rival = claims.rival(among: known)
+    links.change(generation) { $0.meets(rival) }
+    return rival
+  }
+
+  /// The reason why a bundle cannot declare its widgets.
+  func words(of claims: BundleClaims, on rival: Circumstances.WidgetStanding) -> String {
+    claims.words(
+      on: rival, isLeaving: leaving(wantedBy: claims.bundle).contains(rival.id),
+      isDropped: isDropped(rival))
   }
 
   /// The widgets of a bundle that other bundles are giving up: their files no longer have these ids, and
@@ -313,25 +328,33 @@ extension DaemonConversation {
     }
   }
 
-  /// The widgets of a bundle that new versions of other bundles lack, although the daemon has not taken
-  /// these versions.
-  func dropped(wantedBy bundle: Bundle) -> Set<WidgetID> {
-    let wanted = bundle.kindsOfWidgets
-    var dropped: Set<WidgetID> = []
+  /// Whether a new version of the widget's bundle lacks the widget, although the daemon has not taken this
+  /// version.
+  private func isDropped(_ rival: Circumstances.WidgetStanding) -> Bool {
     let versions = rests.bundles + links.all.filter { !$0.hasDeclared }.map(\.bundle)
-    for version in versions where version.id != bundle.id {
-      let kept = version.kindsOfWidgets
-      let former = declarations.fields(of: version.id).keys
-      dropped.formUnion(former.filter { wanted[$0] != nil && kept[$0] == nil })
+    return versions.contains {
+      $0.kindsOfWidgets[rival.id] == nil && claims(of: $0).has(rival.applySet)
     }
-    return dropped
   }
 
-  /// Retries bundles whose refusal describes the widgets of other bundles wrongly by now.
+  /// The same for the widget that the last refusal of a bundle names.
+  func isRivalDropped(of id: String) -> Bool {
+    rests.rival(of: id).map { isDropped($0) } ?? false
+  }
+
+  /// Retries bundles whose refusal describes the widgets of other bundles wrongly by now, or gives the
+  /// refusal new words.
   mutating func retryOutdatedRefusals() {
     guard !rests.isEmpty else { return }
-    let outdated = rests.outdated { (leaving(wantedBy: $0), dropped(wantedBy: $0)) }
-    for holder in outdated { endRest(holder) }
+    let outdated = rests.outdated { (leaving(wantedBy: $0), isRivalDropped(of: $0.id)) }
+    for (holder, bundle, needsWords) in outdated {
+      guard needsWords, let rival = rests.rival(of: bundle.id) else {
+        endRest(holder)
+        continue
+      }
+      rests.set(holder, isDropped: isDropped(rival))
+      put(.reworded(id: bundle.id, refusal: words(of: claims(of: bundle), on: rival)))
+    }
   }
 
   /// Whether the daemon has taken a version of the widget's bundle that lacks the widget. If it

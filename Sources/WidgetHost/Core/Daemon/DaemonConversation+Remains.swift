@@ -9,8 +9,8 @@ extension DaemonConversation {
   mutating func rest(_ holder: Rests.Holder, _ bundle: Bundle, until end: Duration?) {
     cancelRest(holder)
     rests.begin(
-      holder, bundle, leaving: leaving(wantedBy: bundle), dropped: dropped(wantedBy: bundle),
-      until: end)
+      holder, bundle, leaving: leaving(wantedBy: bundle),
+      isDropped: isRivalDropped(of: bundle.id), until: end)
     look(holder)
   }
 

@@ -19,6 +19,8 @@ struct DaemonConversation: Sendable {
     case declared(generation: UInt64, refusal: String?)
     /// Retry the version of this bundle that the daemon has refused.
     case retry(id: String)
+    /// The refusal of this bundle has new words, because the file of another bundle has changed.
+    case reworded(id: String, refusal: String)
     /// The daemon refuses a bundle, and others have kinds or widgets that it declares.
     case blocked(id: String, by: Set<String>)
     /// The bundles that the daemon has, from an earlier host perhaps.

@@ -16,8 +16,8 @@ struct Rests: Sendable {
     let bundle: Bundle
     /// The widgets that other bundles were giving up at the refusal.
     let leaving: Set<WidgetID>
-    /// The widgets that refused versions of other bundles lacked at the refusal.
-    let dropped: Set<WidgetID>
+    /// Whether a version of the bundle with the rival lacked the rival, as the words of the refusal say.
+    var isDropped: Bool
     let kinds: [KindName]
     /// The kinds of the bundle's widgets, by widget.
     let widgets: [WidgetID: KindName]
@@ -36,6 +36,8 @@ struct Rests: Sendable {
     let isLimit: Bool
     /// The widgets whose offer by other bundles cannot end the refusal.
     var tried: Set<WidgetID>
+    /// The widget of another owner that the refusal names.
+    let rival: Circumstances.WidgetStanding?
   }
 
   private var rests: [Holder: Rest] = [:]
@@ -52,12 +54,20 @@ struct Rests: Sendable {
 
   /// The daemon has refused a bundle. The wait must follow.
   ///
-  /// - Parameter ids: the widgets that the bundle was taking over from other bundles. A further offer of
-  ///   these widgets would only give the same refusal. A refusal of kinds has nothing to do with
-  ///   widgets, so `ids` then has all widgets.
-  mutating func refused(_ id: String, for failure: Failure, trying ids: Set<WidgetID>) {
-    refusals[id] = Refusal(isLimit: failure.isLimit, tried: ids)
+  /// - Parameters:
+  ///   - ids: the widgets that the bundle was taking over from other bundles. A further offer of these
+  ///     widgets would only give the same refusal. A refusal of kinds has nothing to do with widgets, so
+  ///     `ids` then has all widgets.
+  ///   - rival: the widget of another owner that the refusal names.
+  mutating func refused(
+    _ id: String, for failure: Failure, trying ids: Set<WidgetID>,
+    rival: Circumstances.WidgetStanding? = nil
+  ) {
+    refusals[id] = Refusal(isLimit: failure.isLimit, tried: ids, rival: rival)
   }
+
+  /// The widget of another owner that the last refusal of a bundle names.
+  func rival(of id: String) -> Circumstances.WidgetStanding? { refusals[id]?.rival }
 
   /// Another bundle gives a widget up.
   mutating func begin(offer id: WidgetID) {
@@ -68,14 +78,15 @@ struct Rests: Sendable {
   ///
   /// - Parameters:
   ///   - leaving: the widgets of the bundle that other bundles are giving up.
-  ///   - dropped: the widgets of the bundle that refused versions of other bundles lack.
+  ///   - isDropped: whether a version of the bundle with the rival lacks the rival. The daemon has not
+  ///     taken that version.
   mutating func begin(
-    _ holder: Holder, _ bundle: Bundle, leaving: Set<WidgetID>, dropped: Set<WidgetID>,
+    _ holder: Holder, _ bundle: Bundle, leaving: Set<WidgetID>, isDropped: Bool,
     until end: Duration?
   ) {
     let kinds = Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind))
     rests[holder] = Rest(
-      bundle: bundle, leaving: leaving, dropped: dropped,
+      bundle: bundle, leaving: leaving, isDropped: isDropped,
       kinds: kinds.sorted { $0.rawValue < $1.rawValue },
       widgets: bundle.kindsOfWidgets, set: HostState.provider(of: bundle.id), end: end)
   }
@@ -128,22 +139,29 @@ struct Rests: Sendable {
   }
 
   /// The waits whose refusal may be outdated, in order. Since the refusal, the set of widgets that other
-  /// bundles or their refused versions give up has changed.
+  /// bundles give up has changed, or a version lacks the rival by now.
   ///
-  /// - Parameter now: the widgets of a bundle that other bundles give up, and those that only refused
-  ///   versions of other bundles lack.
+  /// - Parameter now: the widgets of a bundle that other bundles give up, and whether its rival is
+  ///   dropped.
+  /// - Returns: with each wait, whether only the words of the refusal are outdated. Then a version
+  ///   needs no retry, which would end the running one.
   func outdated(
-    _ now: (Bundle) -> (leaving: Set<WidgetID>, dropped: Set<WidgetID>)
-  ) -> [Holder] {
-    holders.filter { holder in
-      guard let rest = rests[holder] else { return false }
+    _ now: (Bundle) -> (leaving: Set<WidgetID>, isDropped: Bool)
+  ) -> [(holder: Holder, bundle: Bundle, needsWords: Bool)] {
+    holders.compactMap { holder in
+      guard let rest = rests[holder] else { return nil }
       // The daemon has refused the kinds.
-      if case .connection = holder { return false }
-      guard dependsOnHolds(holder) else { return false }
-      let (leaving, dropped) = now(rest.bundle)
-      return leaving != rest.leaving || dropped != rest.dropped
+      if case .connection = holder { return nil }
+      guard dependsOnHolds(holder) else { return nil }
+      let (leaving, isDropped) = now(rest.bundle)
+      guard leaving != rest.leaving || isDropped != rest.isDropped else { return nil }
+      let isVersion = if case .version = holder { true } else { false }
+      return (holder, rest.bundle, isVersion && leaving == rest.leaving)
     }
   }
+
+  /// The refusal has new words.
+  mutating func set(_ holder: Holder, isDropped: Bool) { rests[holder]?.isDropped = isDropped }
 
   /// Whether the last refusal of a bundle came although the bundle was taking this widget over.
   func hasTried(_ bundle: String, _ id: WidgetID) -> Bool {

@@ -1,0 +1,24 @@
+import WidgetBundle
+import WidgetModel
+
+// The words for bundles that the daemon refuses.
+extension HostState {
+  /// The problem of a bundle that the daemon refuses, with the next step.
+  static func problem(of current: RunningBundle, refusedFor refusal: String) -> String {
+    let id = current.instance.bundle.id
+    return "\(current.folder): the daemon refuses the bundle: \(refusal); widgetd-host tries again"
+      + " when this changes, or at once with `widgetctl refresh bundle/\(id)`"
+  }
+
+  /// The daemon refuses the version in the folder of a bundle for the same reason, but the file of
+  /// another bundle has changed, so that the words of the refusal are outdated.
+  mutating func reworded(_ id: String, refusal: String, at now: HostTime) -> [Output] {
+    guard let current = running[id], let former = current.refusedFor,
+      folders[current.folder]?.problem == former
+    else { return [] }
+    let problem = HostState.problem(of: current, refusedFor: refusal)
+    running.reworded(id, problem: problem)
+    folders.set(current.folder, problem: problem)
+    return [.report(problem)] + setProblem(problem, of: id, at: now) + standing()
+  }
+}
