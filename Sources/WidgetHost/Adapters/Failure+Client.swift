@@ -9,10 +9,14 @@ extension Failure {
   var isKindMismatch: Bool { code == Failure.kindMismatch }
 
   /// Whether one of the daemon's limits is reached.
-  var isLimit: Bool { code == "RESOURCE_EXHAUSTED" }
+  var isLimit: Bool { code == Failure.exhausted }
+
+  /// One of the daemon's limits is reached.
+  static func limit(_ message: String) -> Failure { Failure(exhausted, message) }
 
   private static let providedAlready = "PROVIDER_ACTIVE"
   private static let kindMismatch = "KIND_MISMATCH"
+  private static let exhausted = "RESOURCE_EXHAUSTED"
 
   /// A failure between the host and the daemon.
   init(_ error: ClientError) {

@@ -194,9 +194,11 @@ struct HostMachine: Sendable {
     case .tell(let input, let generation):
       guard !isStopped else { return }
       pass(bundles.handle(input, generation: generation, at: now), at: now)
-    case .declared(let generation, let refusal):
+    case .declared(let generation, let refusal, let isLimit):
       guard !isStopped else { return }
-      pass(bundles.declared(generation: generation, refusal: refusal, at: now), at: now)
+      pass(
+        bundles.declared(generation: generation, refusal: refusal, isLimit: isLimit, at: now),
+        at: now)
     case .retry(let id): pass(bundles.retry(id, at: now), at: now)
     case .reworded(let id, let refusal):
       pass(bundles.reworded(id, refusal: refusal, at: now), at: now)

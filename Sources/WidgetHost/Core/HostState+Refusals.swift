@@ -4,10 +4,16 @@ import WidgetModel
 // The words for bundles that the daemon refuses.
 extension HostState {
   /// The problem of a bundle that the daemon refuses, with the next step.
-  static func problem(of current: RunningBundle, refusedFor refusal: String) -> String {
-    let id = current.instance.bundle.id
-    return "\(current.folder): the daemon refuses the bundle: \(refusal); widgetd-host tries again"
-      + " when this changes, or at once with `widgetctl refresh bundle/\(id)`"
+  ///
+  /// - Parameter isRetried: whether the host notices the end of the cause.
+  static func problem(
+    of current: RunningBundle, refusedFor refusal: String, isRetried: Bool = true
+  ) -> String {
+    let refresh = "`widgetctl refresh bundle/\(current.instance.bundle.id)`"
+    return "\(current.folder): the daemon refuses the bundle: \(refusal); "
+      + (isRetried
+        ? "widgetd-host tries again when this changes, or at once with \(refresh)"
+        : "when there is room again, \(refresh) tries again")
   }
 
   /// The daemon refuses the version in the folder of a bundle for the same reason, but the file of

@@ -274,8 +274,11 @@ public struct HostState: Sendable {
   /// The daemon has taken a bundle's declaration, or refused it.
   ///
   /// A refused version does not run. The former version continues, as with a broken file.
+  ///
+  /// - Parameter isLimit: whether the refusal names a limit. Nothing tells the host that there is room
+  ///   again, and a retry would end the former version for a moment. So the user asks for it.
   public mutating func declared(
-    generation: UInt64, refusal: String?, at now: HostTime
+    generation: UInt64, refusal: String?, isLimit: Bool = false, at now: HostTime
   ) -> [Output] {
     guard let id = running.id(of: generation), let current = running[id] else { return [] }
     guard let refusal else {
@@ -290,7 +293,8 @@ public struct HostState: Sendable {
         .note("bundle \(id) \(bundle.version) runs now: the daemon no longer refuses it")
       ] + standing()
     }
-    let problem = HostState.problem(of: current, refusedFor: refusal)
+    let problem = HostState.problem(
+      of: current, refusedFor: refusal, isRetried: !isLimit || current.previous == nil)
     let isNews = current.told != problem
     var outputs: [Output] = isNews ? [.report(problem)] : []
     if let previous = current.previous {

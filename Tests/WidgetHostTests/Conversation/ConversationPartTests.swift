@@ -87,6 +87,25 @@ struct ConversationPartTests {
     #expect(rest.isEmpty && unmarks.nextDeadline == nil)
   }
 
+  // MARK: Rests
+
+  @Test func `a refusal counts until the next one, or until the bundle is removed`() throws {
+    let (v, w) = try (widget("v").id, widget("w").id)
+    let version = Rests.Holder.version("a")
+    var rests = Rests()
+    rests.refused("a", for: .limit("no room"), trying: [v, w])
+    #expect(!rests.dependsOnHolds(version) && rests.dependsOnHolds(.work(1)))
+    #expect(rests.hasTried("a", v) && !rests.hasTried("b", v))
+    rests.begin(offer: v)
+    #expect(!rests.hasTried("a", v) && rests.hasTried("a", w))
+    rests.forget("a")
+    #expect(rests.dependsOnHolds(version) && !rests.hasTried("a", w))
+    let taken = Circumstances.WidgetStanding(id: v, kind: try widget("v").kind, applySet: "mine")
+    rests.refused("a", for: .limit("no room"), trying: [])
+    rests.refused("a", for: Failure("ALREADY_EXISTS", "v is taken"), trying: [], rival: taken)
+    #expect(rests.dependsOnHolds(version) && rests.rival(of: "a") == taken)
+  }
+
   // MARK: Exchange
 
   @Test func `a cancelled call is forgotten`() {

@@ -102,7 +102,9 @@ extension HandOverTests {
     daemon.refusedID = WidgetID("x")
     try editB(", w: {kind: k}, x: {kind: j}")
     #expect(state("w") == "bundle/a stale a user's")
-    #expect(text("problem", of: "b").contains("no room for x"))
+    #expect(
+      text("problem", of: "b").hasSuffix(
+        "no room for x; when there is room again, `widgetctl refresh bundle/b` tries again"))
     let last = try #require(machine.daemon.links.generations.max())
     try edit("a", "w: {kind: k}, v: {kind: k}")
     try edit("a", "v: {kind: k}")
@@ -127,8 +129,12 @@ extension HandOverTests {
     try edit("a", "v: {kind: k}")
     pass(.seconds(5))
     #expect(state("w") == "bundle/a stale a user's")
-    #expect(text("problem", of: "b").contains("no room for x"))
-    #expect(text("problem", of: "c").contains("no room for x"))
+    for id in ["b", "c"] {
+      #expect(
+        text("problem", of: id).hasSuffix(
+          "no room for x; widgetd-host tries again when this changes, or at once with `widgetctl"
+            + " refresh bundle/\(id)`"))
+    }
     // A new offer of the widget is news.
     daemon.refusedID = nil
     try edit("a", "w: {kind: k}, v: {kind: k}")

@@ -125,7 +125,9 @@ extension DaemonConversation {
     case .lost: break
     case .refused(let words):
       links.change(generation) { $0.refused() }
-      declared(generation, words)
+      let failure = Failure.limit(words)
+      rests.refused(bundle.id, for: failure, trying: Set(bundle.kindsOfWidgets.keys))
+      declared(generation, failure)
     case .event(let event): tell(.event(event), generation)
     case .missed(let last):
       report("bundle \(bundle.id): events may be lost: the daemon does not have them any more")
@@ -148,8 +150,10 @@ extension DaemonConversation {
     put(.tell(input, generation: generation))
   }
 
-  private mutating func declared(_ generation: UInt64, _ refusal: String?) {
-    put(.declared(generation: generation, refusal: refusal))
+  private mutating func declared(_ generation: UInt64, _ refusal: Failure?) {
+    put(
+      .declared(
+        generation: generation, refusal: refusal?.message, isLimit: refusal?.isLimit ?? false))
   }
 
   mutating func ended(
@@ -173,7 +177,7 @@ extension DaemonConversation {
     let end = now.uptime + limits.refusalRetryInterval
     rest(.connection(generation), link.bundle, until: end)
     resumeHolds(of: link.bundle, at: now)
-    declared(generation, failure.message)
+    declared(generation, failure)
   }
 
   mutating func ready(
@@ -362,7 +366,7 @@ extension DaemonConversation {
     let end = now.uptime + limits.refusalRetryInterval
     rest(.work(generation), bundle, until: end)
     resumeHolds(of: bundle, at: now)
-    declared(generation, failure.message)
+    declared(generation, failure)
   }
 
   // MARK: The watch

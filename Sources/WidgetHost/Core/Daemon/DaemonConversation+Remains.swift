@@ -106,6 +106,7 @@ extension DaemonConversation {
     }
     cancel(marks.end(id))
     declarations.forget(id)
+    rests.forget(id)
   }
 
   mutating func proceedWithdrawals() {

@@ -16,7 +16,7 @@ struct DaemonConversation: Sendable {
     /// News for the instance of a bundle.
     case tell(BundleInput, generation: UInt64)
     /// The daemon has taken a bundle's kinds and widgets, or refused them.
-    case declared(generation: UInt64, refusal: String?)
+    case declared(generation: UInt64, refusal: String?, isLimit: Bool)
     /// Retry the version of this bundle that the daemon has refused.
     case retry(id: String)
     /// The refusal of this bundle has new words, because the file of another bundle has changed.

@@ -69,6 +69,9 @@ struct Rests: Sendable {
   /// The widget of another owner that the last refusal of a bundle names.
   func rival(of id: String) -> Circumstances.WidgetStanding? { refusals[id]?.rival }
 
+  /// A bundle is removed.
+  mutating func forget(_ id: String) { refusals[id] = nil }
+
   /// Another bundle gives a widget up.
   mutating func begin(offer id: WidgetID) {
     for bundle in refusals.keys { refusals[bundle]?.tried.remove(id) }
@@ -132,7 +135,8 @@ struct Rests: Sendable {
   func contains(_ holder: Holder) -> Bool { rests[holder] != nil }
 
   /// Whether the refusal can end when widgets of other bundles begin or cease to wait for their removal.
-  /// This does not change a limit. A retry of a version ends the running one, so it needs a cause.
+  /// A removed widget can make room below a limit. But a retry of a version ends the running one, so it
+  /// needs a better reason.
   func dependsOnHolds(_ holder: Holder) -> Bool {
     guard case .version(let id) = holder else { return true }
     return refusals[id]?.isLimit != true
