@@ -302,6 +302,34 @@ extension HandOverTests {
     #expect(machine.daemon.holds.isEmpty)
   }
 
+  /// A third widget is due at the same time, and waits for nothing.
+  @Test mutating func `a circle ends although another widget goes at the same time`() throws {
+    try edit("c", "t: {kind: m}", kinds: ["m"], in: "/b/z")
+    try edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")
+    let widgets = ["w1", "w2", "w3"]
+    let list = widgets.map { "\($0): {kind: k}, " }.joined()
+    try begin("\(list)v: {kind: l}", kinds: ["k", "l"], valued: widgets)
+    try edit("a", "v: {kind: l}", kinds: ["k", "l"])
+    try editB("w1: {kind: k}, w2: {kind: j}")
+    try edit("c", "t: {kind: m}, w1: {kind: m}, w2: {kind: k}", kinds: ["m"], in: "/b/z")
+    pass(limit + .seconds(2))
+    #expect(state("w2") == "bundle/c fresh a user's" && widget("w3") == nil)
+    #expect(state("w1") == "bundle/c fresh " && widget("w1")?.kind.rawValue == "m")
+    #expect(kept.count == 2 && machine.daemon.holds.isEmpty)
+  }
+
+  @Test mutating func `the note about a widget that stays has all widgets that go before`() throws {
+    try edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")
+    let widgets = ["w1", "w2", "w3", "w4"]
+    let list = widgets.map { "\($0): {kind: k}, " }.joined()
+    try begin("\(list)v: {kind: l}", kinds: ["k", "l"], valued: widgets)
+    try edit("a", "v: {kind: l}", kinds: ["k", "l"])
+    try editB("w1: {kind: k}, w2: {kind: j}, w3: {kind: j}, w4: {kind: j}")
+    pass(limit)
+    let words = "after the removal of widget w2, widget w3 and widget w4"
+    #expect(notes.contains { $0.hasPrefix("bundle a: widget w1 stays") && $0.hasSuffix(words) })
+  }
+
   @Test mutating func `widgets of several bundles wait for one another in order`() throws {
     // Bundle `b` takes over `w1` after `w3` of bundle `c` is gone.
     try edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")

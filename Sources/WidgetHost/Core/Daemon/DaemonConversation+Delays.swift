@@ -17,12 +17,10 @@ extension DaemonConversation {
     var delayed = due.filter {
       obstacles[$0] != nil && holds.canStay($0, beyond: now.uptime, longest: longest)
     }
-    guard !delayed.isEmpty else { return }
-    // If each one waits for another one of them, one must go first.
-    let others = Set(delayed.flatMap { obstacles[$0] ?? [] })
-    if delayed.count == due.count, others.isSubset(of: delayed),
-      let first = others.sorted(by: WidgetID.inOrder).first
-    {
+    // If widgets wait for one another in a circle, one must go first.
+    while let first = delayed.first(where: {
+      DaemonConversation.isInCircle($0, obstacles, among: Set(delayed))
+    }) {
       delayed.removeAll { $0 == first }
     }
     for id in delayed {
@@ -36,6 +34,20 @@ extension DaemonConversation {
           "bundle \(owner): widget \(id) stays until \(RFC3339.text(end)): another bundle can take it"
             + " over after the removal of \(DaemonConversation.list(others))"))
     }
+  }
+
+  /// Whether a widget waits for others that wait, directly or not, for this widget.
+  private static func isInCircle(
+    _ id: WidgetID, _ obstacles: [WidgetID: Set<WidgetID>], among delayed: Set<WidgetID>
+  ) -> Bool {
+    var seen: Set<WidgetID> = []
+    var next = (obstacles[id] ?? []).intersection(delayed)
+    while let other = next.popFirst() {
+      if other == id { return true }
+      guard seen.insert(other).inserted else { continue }
+      next.formUnion((obstacles[other] ?? []).intersection(delayed))
+    }
+    return false
   }
 
   /// `widget a, widget b and widget c`
