@@ -314,8 +314,10 @@ public struct HostState: Sendable {
 
   /// Retries the version that the daemon has refused, while the former version runs.
   public mutating func retry(_ id: String, at now: HostTime) -> [Output] {
+    // A version that starts would hide that the folder is missing. The folder's return starts it.
     guard let current = running[id], let bundle = current.refused,
-      let folder = folders[current.folder], folder.bundle?.version == bundle.version
+      let folder = folders[current.folder], folder.bundle?.version == bundle.version,
+      folder.absence == nil
     else { return [] }
     folders.retry(current.folder)
     let outputs = start(bundle, in: current.folder, as: .retry, at: now)

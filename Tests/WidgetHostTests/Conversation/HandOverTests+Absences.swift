@@ -74,6 +74,25 @@ extension HandOverTests {
     #expect(error("g") == "" && widget("v") == nil)
   }
 
+  @Test mutating func `a refused version is not tried again while its folder is missing`() throws {
+    try beginWithGuest()
+    try takeKind()
+    try edit("a", "v: {kind: k}, v2: {kind: k}", kinds: ["k", "taken"])
+    tellNews()
+    lose()
+    let last = machine.daemon.links.generations
+    try giveKind()
+    pass(.seconds(5))
+    #expect(machine.daemon.links.generations == last && widget("v2") == nil)
+    #expect(error("v").contains("put it back by") && widget("v")?.isStale == true)
+    // The same file is back.
+    let file = try read("a", "v: {kind: k}, v2: {kind: k}", kinds: ["k", "taken"])
+    run(machine.found(.bundle(file, digest: digest), in: "/b/x", at: time))
+    #expect(widget("v2") != nil && widget("bundle/a")?.data["state"] == .string("running"))
+    pass(limit * 2)
+    #expect(widget("v2") != nil)
+  }
+
   /// The folder comes back with another id in its file, but the daemon refuses the file.
   @Test mutating func `the error of a missing folder ends although the heir is refused`() throws {
     try beginWithGuest()
