@@ -32,6 +32,14 @@ struct RefusalWordsTests {
     #expect(other.words == "There is a mistake; kinds[0]: has no name")
   }
 
+  @Test func `a failure of the host does not have the time, which changes with each answer`() {
+    let failures = [2, 3].map { seconds in
+      Failure(ClientError.status(status("no room for kinds", delay: .seconds(seconds))))
+    }
+    #expect(failures.map(\.message) == ["no room for kinds", "no room for kinds"])
+    #expect(failures.allSatisfy { $0.isTransient })
+  }
+
   @Test func `a refusal without words has the reason`() {
     #expect(ClientError.status(status("")).words == "the daemon refused the call (KIND_CLAIMED)")
   }

@@ -30,7 +30,8 @@ extension Failure {
       // An exhausted quota is not transient, unless the daemon sends a time for the retry.
       let isTransient =
         ["UNAVAILABLE", "DEADLINE_EXCEEDED", "ABORTED"].contains(code) || status.retryDelay != nil
-      self.init(code, error.words, isTransient: isTransient)
+      // The host tries again by itself, and each answer has another time.
+      self.init(code, error.wordsOfCause, isTransient: isTransient)
       // A daemon that ends closes its connections, which is reported.
       if isTransient, error.reason != "SHUTTING_DOWN" { refusal = error.reason ?? code }
     case .unavailable, .socketNotFound, .connectionLost, .unresponsive, .deadlineExceeded:
