@@ -92,6 +92,8 @@ struct BundleLink: Sendable {
   private(set) var rival: Circumstances.WidgetStanding?
   /// The fields that the file declares for the first time, and that have other values so far.
   private var takenFields: [BundleClaims.TakenField] = []
+  /// The kinds with values that do not fit them any more, until the widgets of an earlier host are known.
+  private var misfits: [KindResult] = []
   /// The widgets that wait for their removal, as they were told last.
   private(set) var toldHeld: [Holds.Waiting] = []
   /// Whether widgets of former kinds were removed, so that a second refusal for kinds is shown.
@@ -284,6 +286,14 @@ struct BundleLink: Sendable {
   }
 
   mutating func kindsDeclared() { workAttempts = 0 }
+
+  /// Keeps what the daemon said about values that do not fit, because it says this only once.
+  mutating func keep(misfits results: [KindResult]) { misfits += results }
+
+  mutating func takeMisfits() -> [KindResult] {
+    defer { misfits = [] }
+    return misfits
+  }
 
   /// The widgets of former kinds are removed.
   mutating func cleared() {

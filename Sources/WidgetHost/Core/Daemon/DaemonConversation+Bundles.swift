@@ -186,7 +186,7 @@ extension DaemonConversation {
     links.change(generation) { $0.readyAnswered() }
     // The session reports the reason of its end, or opens again.
     guard case .success(let answer) = result, let link = links[generation] else { return }
-    if case .kinds(let results) = answer { reportMisfits(results, link.bundle) }
+    if case .kinds(let results) = answer { noteMisfits(results, generation) }
     links.change(generation) { $0.registered() }
     // The new version's kinds are registered, so the session of the former version can close.
     closeRetired(link.bundle.id, at: now)
@@ -257,6 +257,7 @@ extension DaemonConversation {
       reportLosses(answer, of: link.bundle.id)
       links.change(generation) { $0.cleared() }
     case .success(.widgets(let known)):
+      reportMisfits(among: known, generation)
       if let conflict = conflict(with: known, generation) {
         refused(Failure("ALREADY_EXISTS", conflict), isKinds: false, generation, at: now)
       } else {
@@ -284,7 +285,7 @@ extension DaemonConversation {
   private mutating func declared(_ answer: DaemonAnswer, _ generation: UInt64) {
     guard let bundle = links[generation]?.bundle else { return }
     guard case .results(let results) = answer else {
-      if case .kinds(let results) = answer { reportMisfits(results, bundle) }
+      if case .kinds(let results) = answer { noteMisfits(results, generation) }
       links.change(generation) { $0.kindsDeclared() }
       return
     }
@@ -312,9 +313,32 @@ extension DaemonConversation {
 
   /// Reports values of widgets that do not fit the bundle's kinds any more. The daemon names them
   /// only when a kind has changed, so each is reported once.
-  private mutating func reportMisfits(_ results: [KindResult], _ bundle: Bundle) {
-    let (before, most) = (declarations.fields(of: bundle.id).keys, limits.failuresShownMax)
-    for line in BundleClaims(of: bundle).misfits(results, before: Set(before), countMax: most) {
+  ///
+  /// If an earlier host declared the bundle, the widgets that go are not known yet. Then the report
+  /// follows the question about the known widgets.
+  private mutating func noteMisfits(_ results: [KindResult], _ generation: UInt64) {
+    guard let bundle = links[generation]?.bundle else { return }
+    guard declarations.kinds(of: bundle.id) == nil else {
+      let before = declarations.fields(of: bundle.id).keys
+      return reportMisfits(results, of: bundle, before: Set(before))
+    }
+    links.change(generation) { $0.keep(misfits: results) }
+  }
+
+  private mutating func reportMisfits(among known: [Widget], _ generation: UInt64) {
+    guard let link = links[generation],
+      let results = links.change(generation, { $0.takeMisfits() }), !results.isEmpty
+    else { return }
+    let claims = claims(of: link)
+    let before = Set(known.filter { claims.isOwn($0) }.map(\.id))
+    reportMisfits(results, of: link.bundle, before: before)
+  }
+
+  private mutating func reportMisfits(
+    _ results: [KindResult], of bundle: Bundle, before: Set<WidgetID>
+  ) {
+    let most = limits.failuresShownMax
+    for line in BundleClaims(of: bundle).misfits(results, before: before, countMax: most) {
       report(line)
     }
   }
