@@ -103,8 +103,8 @@ extension HandOverTests {
     daemon.kinds[kind] = "stranger"
     try regainDaemon("b")
     let session = try #require(sessions["bundle/a"])
-    let refusal = try #require(daemon.register([kind], of: "bundle/a"))
-    run(machine.handle(.sessionEnded(session, refusal), at: time))
+    let refusal = daemon.register([kind], of: "bundle/a")
+    run(machine.handle(.sessionEnded(session, try #require(refusal)), at: time))
     pass(limit * 2)
     #expect(state("w") == "bundle/a stale a user's")
     try editB("w: {kind: k}")
