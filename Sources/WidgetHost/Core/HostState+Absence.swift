@@ -83,8 +83,8 @@ extension HostState {
     return now.wall.duration(since: bundle.loaded) > .seconds(5)
   }
 
-  /// Notes that the folder of a bundle is missing. Returns the problem, for people: for the bundle's own
-  /// widgets, and for widgets of others with its kinds.
+  /// Notes that the folder of a bundle is missing. Returns the problem, for people: for the
+  /// bundle's own widgets, and for widgets of others with its kinds.
   private mutating func note(
     _ absence: Absence, of path: String, with id: String, at now: HostTime
   ) -> (own: String, others: String) {
@@ -95,8 +95,8 @@ extension HostState {
       let what = "\(reason), so \(path) cannot be read"
       problem = (
         "\(what); the widgets of the bundle stay and are stale; bring the folder back",
-        "\(what); bundle \(id) in it has the kind of this widget, which stays and is stale; bring the"
-          + " folder back"
+        "\(what); bundle \(id) in it has the kind of this widget, which stays and is stale; bring"
+          + " the folder back"
       )
     case .missing, .removed:
       removal = now.uptime + limits.absenceMax
@@ -106,8 +106,8 @@ extension HostState {
       what += " by \(RFC3339.text(now.wall.advanced(by: limits.absenceMax).wholeSeconds))"
       problem = (
         "\(what), or the widgets of the bundle are removed with their data",
-        "\(what), or bundle \(id) is removed, and with it the kind of this widget; the widget and its"
-          + " data stay"
+        "\(what), or bundle \(id) is removed, and with it the kind of this widget; the widget and"
+          + " its data stay"
       )
     }
     folders.miss(path, absence, problem: problem.own, until: removal)

@@ -3,12 +3,14 @@ public import WidgetModel
 
 // The errors that a removed bundle leaves on widgets that stay.
 extension HostState {
-  /// The errors of a bundle that is removed, or has another id. No instance of the bundle ends them.
+  /// The errors of a bundle that is removed, or has another id. No instance of the bundle ends
+  /// them.
   public struct LeftErrors: Hashable, Sendable {
     public var bundle: String
     /// The folder of the bundle. Each problem of the bundle's file names it.
     public var path: String
-    /// The kinds of the bundle that no other bundle takes over. Nothing runs their sources and actions.
+    /// The kinds of the bundle that no other bundle takes over. Nothing runs their sources and
+    /// actions.
     public var kinds: Set<KindName> = []
     /// The kinds of other bundles, which end errors on widgets of these kinds themselves.
     public var others: Set<KindName> = []
@@ -34,8 +36,9 @@ extension HostState {
 
   /// Ends the errors of a removed bundle on widgets that stay.
   ///
-  /// - Parameter heir: the bundle that takes over. If it runs, it ends the errors on its widgets itself.
-  ///   But the daemon can refuse it for long. An error about a missing folder must not stay so long.
+  /// - Parameter heir: the bundle that takes over. If it runs, it ends the errors on its widgets
+  ///   itself. But the daemon can refuse it for long. An error about a missing folder must not stay
+  ///   so long.
   func unmark(_ ended: RunningBundle, heir: Bundle? = nil) -> Output {
     let isAbsent = ended.instance.absentSince != nil
     let taken = Set(heir?.kinds.map(\.kind.name) ?? [])
@@ -48,8 +51,8 @@ extension HostState {
 }
 
 extension String {
-  /// Whether the text has this path, or a path below it: `/b/x/y: wrong` has `/b/x`, and `/b/xy: wrong`
-  /// does not.
+  /// Whether the text has this path, or a path below it: `/b/x/y: wrong` has `/b/x`, and
+  /// `/b/xy: wrong` does not.
   fileprivate func names(_ path: String) -> Bool {
     ranges(of: path).contains { range in
       let before = range.lowerBound == startIndex ? " " : self[index(before: range.lowerBound)]

@@ -275,8 +275,8 @@ public struct HostState: Sendable {
   ///
   /// A refused version does not run. The former version continues, as with a broken file.
   ///
-  /// - Parameter isLimit: whether the refusal names a limit. Nothing tells the host that there is room
-  ///   again, and a retry would end the former version for a moment. So the user asks for it.
+  /// - Parameter isLimit: whether the refusal names a limit. Nothing tells the host that there is
+  ///   room again, and a retry would end the former version for a moment. So the user asks for it.
   public mutating func declared(
     generation: UInt64, refusal: String?, isLimit: Bool = false, at now: HostTime
   ) -> [Output] {

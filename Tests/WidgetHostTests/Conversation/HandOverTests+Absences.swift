@@ -4,7 +4,8 @@ import WidgetModel
 
 @testable import WidgetHost
 
-// Widgets of others with a kind of bundle `a`, whose folder is missing. No error about it stays for ever.
+// Widgets of others with a kind of bundle `a`, whose folder is missing. No error about it stays for
+// ever.
 extension HandOverTests {
   /// Bundle `a` runs with widget `v`. The guest `g` is a program's widget of the same kind.
   private mutating func beginWithGuest() throws {

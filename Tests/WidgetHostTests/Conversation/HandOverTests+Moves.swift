@@ -226,9 +226,9 @@ extension HandOverTests {
     try #require(refusals.count == 1)
     #expect(
       refusals[0].contains(
-        "belongs to bundle/a, whose file no longer has it; widgetd-host will remove it soon with the"
-          + " values that users have set; to keep the values, give the widget the kind k in this file,"
-          + " too"))
+        "belongs to bundle/a, whose file no longer has it; widgetd-host will remove it soon with"
+          + " the values that users have set; to keep the values, give the widget the kind k in"
+          + " this file, too"))
     #expect(loads == 2, "the first version, and the refused one")
     #expect(state("w") == "bundle/a stale a user's")
     pass(.seconds(5))
@@ -261,8 +261,8 @@ extension HandOverTests {
     #expect(kept[0].contains("bundle a: widget w2 is removed, and with it the value of data.n"))
     #expect(
       notes.contains(
-        "bundle a: widget w1 stays until 1970-01-01T00:01:00Z: another bundle can take it over after"
-          + " the removal of widget w2"))
+        "bundle a: widget w1 stays until 1970-01-01T00:01:00Z: another bundle can take it over"
+          + " after the removal of widget w2"))
     pass(limit * 4)
     #expect(state("w1") == "bundle/b fresh a user's" && kept.count == 1)
     #expect(machine.nextDeadline == nil)

@@ -142,7 +142,8 @@ extension HandOverTests {
     #expect(state("w") == "bundle/b fresh a user's" && text("state", of: "b") == "running")
   }
 
-  /// The refused version of each bundle wants a widget that the other one gives up, and a stranger's.
+  /// The refused version of each bundle wants a widget that the other one gives up, and a
+  /// stranger's.
   ///
   /// - Parameter undoes: whether each also has the widget again that its own bundle gives up.
   @Test(arguments: [true, false])
@@ -190,10 +191,10 @@ extension HandOverTests {
 
   /// The words of a refusal because of a widget that the new file of another bundle lacks.
   private func words(_ id: String, of other: String) -> String {
-    "widget \"\(id)\" already exists and belongs to bundle/\(other), whose new file no longer has it, but"
-      + " the daemon has not taken that file; if the daemon refuses that file (\"widgetctl bundle ls\""
-      + " has the reason), correct it; if the two files exchange widgets, save this file without widget"
-      + " \"\(id)\" instead, and then, within 30 seconds, with it"
+    "widget \"\(id)\" already exists and belongs to bundle/\(other), whose new file no longer has"
+      + " it, but the daemon has not taken that file; if the daemon refuses that file (\"widgetctl"
+      + " bundle ls\" has the reason), correct it; if the two files exchange widgets, save this"
+      + " file without widget \"\(id)\" instead, and then, within 30 seconds, with it"
   }
 
   /// Does what the refusals say.

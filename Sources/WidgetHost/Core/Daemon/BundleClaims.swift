@@ -27,8 +27,8 @@ struct BundleClaims: Sendable {
   /// The owner of the bundle's widgets.
   private var set: String { HostState.provider(of: bundle.id) }
 
-  /// The first known widget with the id of one of the bundle's widgets, and with another owner. The bundle
-  /// then cannot declare its widgets.
+  /// The first known widget with the id of one of the bundle's widgets, and with another owner. The
+  /// bundle then cannot declare its widgets.
   func rival(among known: [Widget]) -> Circumstances.WidgetStanding? {
     let ids = Set(bundle.widgets.compactMap(\.id))
     return known.first { ids.contains($0.id) && !isOwn($0) }.map { widget in
@@ -41,7 +41,8 @@ struct BundleClaims: Sendable {
   /// - Parameters:
   ///   - taken: the widget with another owner.
   ///   - isLeaving: whether its bundle no longer has it, so that it waits for its removal.
-  ///   - isDropped: whether a new version of its bundle lacks it. The daemon has not taken that version.
+  ///   - isDropped: whether a new version of its bundle lacks it. The daemon has not taken that
+  ///     version.
   func words(
     on taken: Circumstances.WidgetStanding, isLeaving: Bool, isDropped: Bool
   ) -> String {
@@ -60,10 +61,10 @@ struct BundleClaims: Sendable {
       let other = taken.applySet.dropFirst(prefix.count)
       if isDropped {
         return
-          "widget \"\(taken.id)\" already exists and \(whose), whose new file no longer has it, but the"
-          + " daemon has not taken that file; if the daemon refuses that file (\"widgetctl bundle ls\""
-          + " has the reason), correct it; if the two files exchange widgets, save this file without"
-          + " widget \"\(taken.id)\" instead, and then, within 30 seconds, with it"
+          "widget \"\(taken.id)\" already exists and \(whose), whose new file no longer has it, but"
+          + " the daemon has not taken that file; if the daemon refuses that file (\"widgetctl"
+          + " bundle ls\" has the reason), correct it; if the two files exchange widgets, save this file"
+          + " without widget \"\(taken.id)\" instead, and then, within 30 seconds, with it"
       }
       return
         "widget \"\(taken.id)\" already exists and \(whose); give this bundle's widget another id,"

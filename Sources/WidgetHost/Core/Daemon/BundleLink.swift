@@ -92,7 +92,8 @@ struct BundleLink: Sendable {
   private(set) var rival: Circumstances.WidgetStanding?
   /// The fields that the file declares for the first time, and that have other values so far.
   private var takenFields: [BundleClaims.TakenField] = []
-  /// The kinds with values that do not fit them any more, until the widgets of an earlier host are known.
+  /// The kinds with values that do not fit them any more, until the widgets of an earlier host are
+  /// known.
   private var misfits: [KindResult] = []
   /// The widgets that wait for their removal, as they were told last.
   private(set) var toldHeld: [Holds.Waiting] = []

@@ -31,8 +31,8 @@ extension DaemonConversation {
       let end = Holds.time(of: holds.end(of: id) ?? now.uptime, at: now)
       put(
         .note(
-          "bundle \(owner): widget \(id) stays until \(RFC3339.text(end)): another bundle can take it"
-            + " over after the removal of \(DaemonConversation.list(others))"))
+          "bundle \(owner): widget \(id) stays until \(RFC3339.text(end)): another bundle can take"
+            + " it over after the removal of \(DaemonConversation.list(others))"))
     }
   }
 

@@ -328,8 +328,8 @@ extension DaemonConversation {
     }
   }
 
-  /// Whether a new version of the widget's bundle lacks the widget, although the daemon has not taken this
-  /// version.
+  /// Whether a new version of the widget's bundle lacks the widget, although the daemon has not
+  /// taken this version.
   private func isDropped(_ rival: Circumstances.WidgetStanding) -> Bool {
     let versions = rests.bundles + links.all.filter { !$0.hasDeclared }.map(\.bundle)
     return versions.contains {
@@ -342,8 +342,8 @@ extension DaemonConversation {
     rests.rival(of: id).map { isDropped($0) } ?? false
   }
 
-  /// Retries bundles whose refusal describes the widgets of other bundles wrongly by now, or gives the
-  /// refusal new words.
+  /// Retries bundles whose refusal describes the widgets of other bundles wrongly by now, or gives
+  /// the refusal new words.
   mutating func retryOutdatedRefusals() {
     guard !rests.isEmpty else { return }
     let outdated = rests.outdated { (leaving(wantedBy: $0), isRivalDropped(of: $0.id)) }
@@ -458,8 +458,8 @@ extension DaemonConversation {
     holds.forgetAll(but: known)
   }
 
-  /// Lets the time of widgets run only while their bundles can remove them. Otherwise no bundle could take
-  /// them over either.
+  /// Lets the time of widgets run only while their bundles can remove them. Otherwise no bundle
+  /// could take them over either.
   private mutating func postponeHolds(at now: HostTime) {
     var (known, ready): (Set<String>, Set<String>) = ([], [])
     for link in links.all {
@@ -471,8 +471,8 @@ extension DaemonConversation {
       known.subtracting(ready), dueAt: now.uptime, until: now.uptime + limits.absenceMax)
   }
 
-  /// The daemon is back. The bundles need a moment to connect, and users may have saved files meanwhile,
-  /// so each widget stays for its whole time.
+  /// The daemon is back. The bundles need a moment to connect, and users may have saved files
+  /// meanwhile, so each widget stays for its whole time.
   mutating func prolongHolds(at now: HostTime) {
     let end = now.uptime + limits.absenceMax
     holds.postpone(dueAt: end, until: end)

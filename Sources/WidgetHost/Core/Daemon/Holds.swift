@@ -15,8 +15,8 @@ struct Holds: Sendable {
   struct Cause: Hashable, Sendable {
     /// The change of the file: `the file of bundle a no longer has this widget`.
     let change: String
-    /// Whether the file has the id, with another kind. The bundle then needs the id, so no other bundle
-    /// can take the widget over.
+    /// Whether the file has the id, with another kind. The bundle then needs the id, so no other
+    /// bundle can take the widget over.
     let isDeclared: Bool
     /// The values of users, for people.
     let values: String
@@ -46,7 +46,8 @@ struct Holds: Sendable {
     var firstEnd: Duration
     var phase: Phase
     var cause: Cause?
-    /// The end that the widget's error has, also on the wall clock. The error stays if the clock is set.
+    /// The end that the widget's error has, also on the wall clock. The error stays if the clock is
+    /// set.
     var shown: (end: Duration, time: Timestamp)?
 
     /// The time at which the widget is removed; nil if nothing waits for it.
@@ -218,8 +219,8 @@ struct Holds: Sendable {
     now.wall.advanced(by: end - now.uptime).wholeSeconds
   }
 
-  /// The next step for the user of a widget that waits, and what happens without it. The time of day
-  /// stays true, whenever it is read.
+  /// The next step for the user of a widget that waits, and what happens without it. The time of
+  /// day stays true, whenever it is read.
   ///
   /// - Parameter isDeclared: see `Cause`.
   static func advice(by end: Timestamp, isDeclared: Bool) -> String {
@@ -254,8 +255,8 @@ struct Holds: Sendable {
     holds[id]?.phase = .waiting(until: min(end, hold.firstEnd + longest))
   }
 
-  /// Moves the end of the time of widgets that nobody can remove or take over for now. Their bundles can
-  /// declare nothing, or the daemon is away. Such a pause is no delay of the end.
+  /// Moves the end of the time of widgets that nobody can remove or take over for now. Their
+  /// bundles can declare nothing, or the daemon is away. Such a pause is no delay of the end.
   ///
   /// - Parameters:
   ///   - sets: the sets of the widgets; nil for all.
@@ -278,8 +279,8 @@ struct Holds: Sendable {
     }
   }
 
-  /// The daemon refuses the bundles of these sets, so the widgets whose time is over cannot be removed.
-  /// Their time continues.
+  /// The daemon refuses the bundles of these sets, so the widgets whose time is over cannot be
+  /// removed. Their time continues.
   mutating func resume(_ sets: Set<String>, until end: Duration) {
     for (id, hold) in holds where hold.phase == .over && sets.contains(hold.set) {
       holds[id]?.firstEnd = end

@@ -16,7 +16,8 @@ struct Rests: Sendable {
     let bundle: Bundle
     /// The widgets that other bundles were giving up at the refusal.
     let leaving: Set<WidgetID>
-    /// Whether a version of the bundle with the rival lacked the rival, as the words of the refusal say.
+    /// Whether a version of the bundle with the rival lacked the rival, as the words of the refusal
+    /// say.
     var isDropped: Bool
     let kinds: [KindName]
     /// The kinds of the bundle's widgets, by widget.
@@ -55,9 +56,9 @@ struct Rests: Sendable {
   /// The daemon has refused a bundle. The wait must follow.
   ///
   /// - Parameters:
-  ///   - ids: the widgets that the bundle was taking over from other bundles. A further offer of these
-  ///     widgets would only give the same refusal. A refusal of kinds has nothing to do with widgets, so
-  ///     `ids` then has all widgets.
+  ///   - ids: the widgets that the bundle was taking over from other bundles. A further offer of
+  ///     these widgets would only give the same refusal. A refusal of kinds has nothing to do with
+  ///     widgets, so `ids` then has all widgets.
   ///   - rival: the widget of another owner that the refusal names.
   mutating func refused(
     _ id: String, for failure: Failure, trying ids: Set<WidgetID>,
@@ -81,8 +82,8 @@ struct Rests: Sendable {
   ///
   /// - Parameters:
   ///   - leaving: the widgets of the bundle that other bundles are giving up.
-  ///   - isDropped: whether a version of the bundle with the rival lacks the rival. The daemon has not
-  ///     taken that version.
+  ///   - isDropped: whether a version of the bundle with the rival lacks the rival. The daemon has
+  ///     not taken that version.
   mutating func begin(
     _ holder: Holder, _ bundle: Bundle, leaving: Set<WidgetID>, isDropped: Bool,
     until end: Duration?
@@ -135,8 +136,8 @@ struct Rests: Sendable {
   func contains(_ holder: Holder) -> Bool { rests[holder] != nil }
 
   /// Whether the refusal can end when widgets of other bundles begin or cease to wait for their removal.
-  /// A removed widget can make room below a limit. But a retry of a version ends the running one, so it
-  /// needs a better reason.
+  /// A removed widget can make room below a limit. But a retry of a version ends the running one,
+  /// so it needs a better reason.
   func dependsOnHolds(_ holder: Holder) -> Bool {
     guard case .version(let id) = holder else { return true }
     return refusals[id]?.isLimit != true

@@ -1,7 +1,7 @@
 import WidgetModel
 
-/// The errors of bundles that are removed, or have other ids, on widgets that stay: finding the widgets,
-/// then ending the errors on each. By bundle.
+/// The errors of bundles that are removed, or have other ids, on widgets that stay: finding the
+/// widgets, then ending the errors on each. By bundle.
 struct Unmarks: Sendable {
   private struct Unmark: Sendable {
     var errors: HostState.LeftErrors
