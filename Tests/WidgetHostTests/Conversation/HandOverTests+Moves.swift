@@ -104,7 +104,7 @@ extension HandOverTests {
     try regainDaemon("b")
     let session = try #require(sessions["bundle/a"])
     let refusal = daemon.register([kind], of: "bundle/a")
-    run(machine.handle(.sessionEnded(session, try #require(refusal)), at: time))
+    run(machine.handle(.sessionEnded(session, refusal), at: time))
     pass(limit * 2)
     #expect(state("w") == "bundle/a stale a user's")
     try editB("w: {kind: k}")

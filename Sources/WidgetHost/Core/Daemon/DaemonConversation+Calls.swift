@@ -1,3 +1,4 @@
+import WidgetBundle
 import WidgetClient
 import WidgetModel
 
