@@ -193,6 +193,35 @@ struct HandOverTests {
     #expect(state("w") == "bundle/c fresh a user's" && daemon.lost.isEmpty)
   }
 
+  @Test mutating func `a second folder with the heir's id does not hide the former id`() throws {
+    func text(_ key: String) -> String {
+      if case .string(let text)? = widget("bundle/b")?.data[key] { text } else { "" }
+    }
+    func editA(in tests: inout HandOverTests, _ path: String) throws {
+      try tests.edit("a", "w: {kind: k}", kinds: ["taken"], in: path)
+    }
+    try takeKind()
+    try edit("b", "w: {kind: k}", in: "/b/b")
+    try editA(in: &self, "/b/x")
+    run(machine.start(at: time))
+    daemon.setValue(of: try #require(WidgetID("w")))
+    try editA(in: &self, "/b/b")
+    let problem = "/b/b: the bundle \"a\" already exists in /b/x"
+    let heir = "the bundle a takes over its kinds and widgets"
+    for isRestarted in [false, true] {
+      if isRestarted { try restart { for path in ["/b/x", "/b/b"] { try editA(in: &$0, path) } } }
+      pass(limit * 2)
+      #expect(state("w") == "bundle/b fresh a user's")
+      #expect(text("state") == "stopped" && text("heir") == "a")
+      #expect(text("problem").hasPrefix("\(heir)\n\(problem)"))
+    }
+    try giveKind()
+    pass(limit)
+    #expect(state("w") == "bundle/a fresh a user's" && daemon.lost.isEmpty)
+    // The folder is shown under its name.
+    #expect(text("state") == "failed" && text("heir") == "" && text("problem").hasPrefix(problem))
+  }
+
   @Test(arguments: [true, false])
   mutating func `an id that changes while no host runs hands over`(isBroken: Bool) throws {
     try begin("w: {kind: k}, v: {kind: k}", valued: ["w", "v"])

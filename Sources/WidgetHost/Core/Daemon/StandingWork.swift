@@ -72,17 +72,25 @@ struct StandingWork: Sendable {
 
   /// The widgets of bundles that are still being removed, so that the next host removes them.
   ///
+  /// A folder whose bundle does not run can be shown under the same id. Its widget does not tell the
+  /// next host what to remove, so it waits. The kept widget has its problem meanwhile.
+  ///
   /// - Parameter heirs: by the id of such a widget, the bundle that takes over, if there is one.
   private func kept(_ heirs: [WidgetID: String?], beside specs: [WidgetSpec]) -> [WidgetSpec] {
-    let known = Set(specs.map(\.id))
+    let known = Dictionary(specs.map { ($0.id, $0) }) { first, _ in first }
     return sent.compactMap { spec -> WidgetSpec? in
-      guard let id = spec.id, let heir = heirs[id], !known.contains(id) else { return nil }
+      guard let id = spec.id, let heir = heirs[id] else { return nil }
+      let other = known[id]
+      guard other.map({ spec.hasRun && !$0.hasRun }) ?? true else { return nil }
       var spec = spec
+      var problems: [String] = []
       spec.data["state"] = .string(HostState.Standing.State.stopped.rawValue)
       if let heir {
         spec.data["heir"] = .string(heir)
-        spec.data["problem"] = .string("the bundle \(heir) takes over its kinds and widgets")
+        problems.append("the bundle \(heir) takes over its kinds and widgets")
       }
+      if case .string(let problem)? = other?.data["problem"] { problems.append(problem) }
+      if !problems.isEmpty { spec.data["problem"] = .string(problems.joined(separator: "\n")) }
       return spec
     }
   }
@@ -99,7 +107,9 @@ struct StandingWork: Sendable {
   ) -> [WidgetSpec] {
     var specs = last ?? specs
     specs += others(than: specs)
-    specs += kept(heirs, beside: specs)
+    let kept = kept(heirs, beside: specs)
+    specs.removeAll { spec in kept.contains { $0.id == spec.id } }
+    specs += kept
     guard !blocked.isEmpty else { return specs }
     specs.removeAll { spec in spec.id.map { blocked[$0] != nil } ?? false }
     if let host = specs.firstIndex(where: { $0.id?.rawValue == HostWidget.name }) {
@@ -294,6 +304,13 @@ extension Circumstances.WidgetStanding {
       ? "give it another id in the file of that bundle"
       : "remove it with its data (`widgetctl rm \(id)`)"
     return "widget \"\(id)\" already exists and \(owner), so it hides \(hidden); \(step)"
+  }
+}
+
+extension WidgetSpec {
+  /// Whether the bundle of a widget of kind `bundle` has run.
+  fileprivate var hasRun: Bool {
+    if case .timestamp? = data["loaded"] { true } else { false }
   }
 }
 
