@@ -165,15 +165,18 @@ extension HostState {
   }
 
   /// Gives a bundle the kinds and widgets that earlier hosts left behind under other ids.
-  func inherit(_ former: [Remembered], by heir: Bundle) -> [Output] {
-    former.filter { $0.id != heir.id && running[$0.id] == nil }.flatMap { known -> [Output] in
+  mutating func inherit(_ former: [Remembered], by heir: Bundle) -> [Output] {
+    var outputs: [Output] = []
+    for known in former where known.id != heir.id && running[known.id] == nil {
+      removedIDs.insert(known.id)
       // The file that was missing or broken is there.
       let errors = LeftErrors(bundle: known.id, path: known.path, includesOwn: true)
-      return [
+      outputs += [
         .unmark(errors), .handOver(id: known.id, to: heir.id),
         HostState.note(of: known.id, heir: heir.id),
       ]
     }
+    return outputs
   }
 
   private static func note(of id: String, heir: String, hasRun: Bool = true) -> Output {
@@ -218,6 +221,7 @@ extension HostState {
     guard let (ended, outputs) = end(id) else { return [] }
     let note = HostState.note(of: id, heir: heir.id, hasRun: mayHaveRun(id))
     running.forget(id)
+    removedIDs.insert(id)
     return outputs + [unmark(ended, heir: heir), .handOver(id: id, to: heir.id), note]
   }
 
@@ -241,7 +245,7 @@ extension HostState {
   public mutating func remembered(_ bundles: [Remembered], at now: HostTime) -> [Output] {
     var outputs: [Output] = []
     note(former: bundles)
-    // The removal of these goes on.
+    // The removal or the handing over of these goes on.
     let bundles = bundles.filter { !removedIDs.contains($0.id) }.sorted {
       ($0.loaded ?? .epoch, $0.id) < ($1.loaded ?? .epoch, $1.id)
     }

@@ -85,8 +85,9 @@ public struct HostState: Sendable {
   var running = RunningBundles()
   /// The bundles of earlier hosts, since the first answer of the daemon.
   private(set) var formerIDs: Set<String>?
-  /// The bundles that this host has removed. The daemon may still have their widgets.
-  private(set) var removedIDs: Set<String> = []
+  /// The bundles that this host has removed, or has handed over to others. The daemon may still have
+  /// their widgets.
+  var removedIDs: Set<String> = []
   private var isStopping = false
   /// The widgets of the last output `standing`, to output only changes.
   private var told: [WidgetSpec]?

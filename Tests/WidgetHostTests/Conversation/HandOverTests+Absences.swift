@@ -115,4 +115,23 @@ extension HandOverTests {
     try edit("c", "v: {kind: k}", kinds: ["k", "taken"])
     #expect(state("v") == "bundle/a stale " && error("v") == "")
   }
+
+  /// The daemon is away when the id changes and the folder gets another name. It then still has the
+  /// bundle with the former id in the former folder.
+  @Test mutating func `a bundle that was handed over while the daemon was away is not missing`()
+    throws
+  {
+    try begin("w: {kind: k}")
+    try loseDaemon()
+    try edit("b", "v: {kind: j}", kinds: ["j"])
+    run(machine.found(nil, in: "/b/x", absence: .missing, at: time))
+    try edit("b", "w: {kind: j}", kinds: ["j"], in: "/b/y")
+    #expect(reports.count { $0.contains("is missing") } == 1)
+    try regainDaemon()
+    #expect(reports.count { $0.contains("is missing") } == 1)
+    #expect(error("w").contains("bundle b gives this widget another kind"))
+    pass(limit * 2)
+    #expect(state("w") == "bundle/b fresh " && widget("w")?.kind.rawValue == "j")
+    #expect(widget("bundle/a") == nil && kept.count == 1 && machine.nextDeadline == nil)
+  }
 }
