@@ -213,7 +213,7 @@ struct BundleLink: Sendable {
     }
     if owesWidgets {
       guard !declarationsWait else { return nil }
-      owesWidgets = false
+      (owesWidgets, turnAt) = (false, nil)
       return .declareWidgets
     }
     return watch == nil && watchAt == nil && !kinds.isEmpty ? .watch : nil
