@@ -59,7 +59,6 @@
     private var streamBytes = 0
     var onRoom: (() -> Void)?
     private(set) var isOver = false
-    /// Whether the call is over, or ends in a later turn because its connection is closed.
     var isLost: Bool { isOver || connection.isLost }
     private var isRefused = false
     /// Whether the call is one of the bounded calls of a user who may only ask for health.
@@ -78,8 +77,7 @@
     static let messageBytesMax = 4 << 20
     /// A message and its prefix.
     private static let requestBytesMax = messageBytesMax + MessageScanner.prefixBytes
-    /// A stream makes no more messages while it has this many unwritten bytes. The value is the
-    /// capacity of a usual socket.
+    /// A stream with this many unwritten bytes makes no more messages. So much fits into a socket.
     private static let streamBytesMax = 128 << 10
     /// The memory of an open stream, without its metadata.
     private static let streamCostBytes = 22 << 10
