@@ -22,6 +22,8 @@ struct FolderState: Sendable {
   fileprivate(set) var removeAt: Duration?
   /// Whether the file is as the installer wrote it.
   fileprivate(set) var isInstalled = false
+  /// Whether the file has a mistake, so that nobody knows its widgets.
+  fileprivate(set) var isBroken = false
 
   fileprivate init(fallbackID: String) { self.fallbackID = fallbackID }
 
@@ -77,6 +79,7 @@ struct FolderTable: Sendable {
     folders[path]?.returned()
     folders[path]?.digest = digest
     folders[path]?.problem = problem
+    folders[path]?.isBroken = true
     return true
   }
 
@@ -94,6 +97,7 @@ struct FolderTable: Sendable {
     folders[path]?.digest = digest
     folders[path]?.goodDigest = digest
     folders[path]?.problem = nil
+    folders[path]?.isBroken = false
     folders[path]?.bundle = bundle
     folders[path]?.isInstalled = isInstalled
     return (true, before)

@@ -96,6 +96,7 @@ struct HostMachine: Sendable {
       pass(bundles.lost(path, absence, suspicion: suspicion, at: now), at: now)
     }
     daemon.setFolders(bundles.knownFolders)
+    daemon.setBroken(bundles.broken)
     return drain(at: now)
   }
 

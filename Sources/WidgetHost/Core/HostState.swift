@@ -166,6 +166,13 @@ public struct HostState: Sendable {
     ]
   }
 
+  /// The bundles that run although their file has a mistake now.
+  var broken: Set<String> {
+    Set(
+      folders.all.filter { $0.folder.isBroken && $0.folder.absence == nil }
+        .compactMap { running.bundle(in: $0.path) })
+  }
+
   /// The folders that are known.
   public var knownFolders: [String] { folders.paths }
 

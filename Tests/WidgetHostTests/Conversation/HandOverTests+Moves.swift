@@ -77,6 +77,22 @@ extension HandOverTests {
     #expect(state("w") == "bundle/b fresh a user's" && daemon.lost.isEmpty)
   }
 
+  @Test(arguments: [true, false])
+  mutating func `a widget that is put back with a mistake stays until the file is correct`(
+    isPutBack: Bool
+  ) throws {
+    try begin("w: {kind: k}, v: {kind: k}", valued: ["w"])
+    try edit("a", "v: {kind: k}")
+    pass(.seconds(5))
+    run(machine.found(.broken(problem: "wrong", digest: 99), in: "/b/x", at: time))
+    pass(limit * 3)
+    #expect(state("w") == "bundle/a stale a user's" && daemon.lost.isEmpty)
+    try edit("a", isPutBack ? "w: {kind: k}, v: {kind: k}" : "v: {kind: k}, v2: {kind: k}")
+    pass(limit * 2)
+    #expect(isPutBack ? state("w") == "bundle/a fresh a user's" : widget("w") == nil)
+    #expect(machine.daemon.holds.isEmpty)
+  }
+
   @Test mutating func `it goes if the daemon was away and no bundle takes it over`() throws {
     try beginTwo("w: {kind: k}, v: {kind: k}", kinds: ["k"])
     try edit("a", "v: {kind: k}")

@@ -66,6 +66,8 @@ struct DaemonConversation: Sendable {
   var rests = Rests()
   var traces: TraceQueue
   var refusals: ChangeRefusals
+  /// The bundles whose file has a mistake now.
+  private(set) var broken: Set<String> = []
 
   init(limits: HostLimits) {
     self.limits = limits
@@ -205,6 +207,8 @@ struct DaemonConversation: Sendable {
     }
     return deadlines.compactMap(\.self).min()
   }
+
+  mutating func setBroken(_ bundles: Set<String>) { broken = bundles }
 
   /// Time has passed.
   mutating func tick(at now: HostTime) {

@@ -260,11 +260,13 @@ struct Holds: Sendable {
   ///
   /// - Parameters:
   ///   - sets: the sets of the widgets; nil for all.
+  ///   - kept: widgets whose time runs on.
   ///   - deadline: Ends after this time stay.
   mutating func postpone(
-    _ sets: Set<String>? = nil, dueAt deadline: Duration, until end: Duration
+    _ sets: Set<String>? = nil, but kept: Set<WidgetID> = [], dueAt deadline: Duration,
+    until end: Duration
   ) {
-    for (id, hold) in holds where sets?.contains(hold.set) ?? true {
+    for (id, hold) in holds where (sets?.contains(hold.set) ?? true) && !kept.contains(id) {
       let before: Duration
       switch hold.phase {
       case .waiting(let known):
