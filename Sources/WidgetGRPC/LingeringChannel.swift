@@ -65,7 +65,7 @@
         settle()
         return finish()
       }
-      // HTTP/2 writes its frames of all streams into the void, and all writers notice.
+      // HTTP/2 drops the waiting frames of all streams, and the task of each writer runs.
       connection.whenTurnComes { [self] in
         guard !isEnded.load(ordering: .relaxed) else { return }
         settle()

@@ -255,12 +255,12 @@ struct Holds: Sendable {
     holds[id]?.phase = .waiting(until: min(end, hold.firstEnd + longest))
   }
 
-  /// Moves the end of the time of widgets that nobody can remove or take over for now. Their
-  /// bundles can declare nothing, or the daemon is away. Such a pause is no delay of the end.
+  /// Moves the ends of widgets whose bundles cannot remove them now: the daemon is away, it refuses
+  /// the bundle, or the bundle's file has a mistake. Such a pause does not count as a delay.
   ///
   /// - Parameters:
   ///   - sets: the sets of the widgets; nil for all.
-  ///   - kept: widgets whose time runs on.
+  ///   - kept: widgets of these sets whose ends stay.
   ///   - deadline: Ends after this time stay.
   mutating func postpone(
     _ sets: Set<String>? = nil, but kept: Set<WidgetID> = [], dueAt deadline: Duration,
