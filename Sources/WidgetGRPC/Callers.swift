@@ -145,8 +145,6 @@
     private var isClosing = false
     /// Whether the socket is closed.
     private(set) var isLost = false
-    /// The calls that end in the next turns, because the socket is closed.
-    private var ending: [CallGuard] = []
 
     /// The cost of the end of a call, compared with the tasks of a call. It is higher than measured: a
     /// pass of the loop ends few calls, and nobody waits for the rest.
@@ -212,33 +210,24 @@
       onLoss?()
     }
 
-    /// Runs a closure that sets tasks going, in a part of the user's turns. Runs it at once if the
-    /// service stops.
-    func whenTurnComes(_ body: @escaping () -> Void) {
-      client.whenTurnComes { [self] isAbandoned in
+    /// Ends all calls of the closed connection, each in a step of cleanup: the end of a thousand
+    /// calls takes longer than a turn. If the service stops, `finish` has to end the calls.
+    ///
+    /// - Parameter prepare: the first step. It sets tasks going.
+    /// - Parameter finish: the last step.
+    func endCalls(after prepare: @escaping () -> Void, then finish: @escaping () -> Void) {
+      client.cleanUpLater { [self] isAbandoned in
         if !isAbandoned { client.expectTasks() }
-        body()
-      }
-    }
-
-    /// Ends all calls, one in each part of the user's turns, and then calls `finish`. The end of a
-    /// thousand calls takes longer than a turn.
-    func endCalls(then finish: @escaping () -> Void) {
-      ending = Array(calls.values)
-      endNextCall(then: finish)
-    }
-
-    private func endNextCall(then finish: @escaping () -> Void) {
-      while let call = ending.last, call.isOver { ending.removeLast() }
-      guard !ending.isEmpty else { return finish() }
-      client.whenTurnComes { [self] isAbandoned in
-        guard !isAbandoned, let call = ending.popLast() else {
-          ending = []
-          return finish()
+        prepare()
+        guard !isAbandoned else { return finish() }
+        for call in calls.values {
+          client.cleanUpLater { [self] isAbandoned in
+            guard !isAbandoned, !call.isOver else { return }
+            client.expectTasks(parts: CallerConnection.endParts)
+            call.cancel()
+          }
         }
-        client.expectTasks(parts: CallerConnection.endParts)
-        call.cancel()
-        endNextCall(then: finish)
+        client.cleanUpLater { _ in finish() }
       }
     }
 

@@ -209,6 +209,107 @@ import WidgetProto
     #expect(used.max()! - used.min()! <= 2 * 3_000_000)
   }
 
+  /// The steps of cleanup that were carried out.
+  private final class Steps {
+    var done = 0
+    var abandoned = 0
+  }
+
+  /// Adds steps of cleanup of one connection.
+  private func add(_ count: Int, uid: UInt32 = 1, cost: TimeAmount, to steps: Steps) {
+    let share = WorkShare(uid: uid)
+    for _ in 0..<count {
+      queue.addCleanup(of: share) { [clock] isAbandoned in
+        if isAbandoned { steps.abandoned += 1 } else { steps.done += 1 }
+        clock.now = clock.now + cost
+      }
+    }
+  }
+
+  @Test func `cleanup has a small part of each pass, however many connections have ended`() {
+    let steps = Steps()
+    for _ in 0..<16 { add(1_000, cost: .microseconds(200), to: steps) }
+    for _ in 0..<100 {
+      let (start, before) = (clock.now, steps.done)
+      queue.serve()
+      #expect(steps.done > before && queue.hasMore)
+      #expect(clock.now - start <= WorkQueue.cleanupMax)
+    }
+  }
+
+  @Test func `the tasks of cleanup belong to its part of a pass`() {
+    let (steps, share) = (Steps(), WorkShare(uid: 1))
+    for _ in 0..<1_000 {
+      queue.addCleanup(of: share) { [queue] _ in
+        steps.done += 1
+        queue.expectTasks(parts: 8)
+      }
+    }
+    for _ in 0..<20 {
+      let (cost, before) = (queue.taskCosts.average * 8, steps.done)
+      queue.serve()
+      #expect(steps.done > before)
+      #expect(cost * (steps.done - before) <= WorkQueue.cleanupMax)
+    }
+  }
+
+  @Test func `a long step of cleanup is the only one of its pass`() {
+    let steps = Steps()
+    add(10, cost: .milliseconds(5), to: steps)
+    for count in 1...10 {
+      queue.serve()
+      #expect(steps.done == count)
+    }
+    #expect(!queue.hasMore)
+  }
+
+  @Test func `work is done at once beside thousands of steps of cleanup`() {
+    let steps = Steps()
+    add(16_000, cost: .microseconds(200), to: steps)
+    for _ in 0..<100 {
+      let small = parts(cost: .microseconds(10), count: 1)
+      queue.submit(small)
+      #expect(small.done == 1)
+      queue.serve()
+    }
+    #expect(steps.done >= 100)
+  }
+
+  /// A call over gRPC takes several passes.
+  @Test func `work and cleanup together have a short pass, and both go on`() {
+    let (steps, works) = (Steps(), (0..<16).map { _ in parts(cost: .microseconds(50)) })
+    for work in works { queue.submit(work) }
+    for _ in 0..<4 { add(4_000, cost: .microseconds(200), to: steps) }
+    // The first workload has worked in this pass.
+    queue.serve()
+    for _ in 0..<100 {
+      let (start, ended) = (clock.now, steps.done)
+      let worked = works.map(\.done).reduce(0, +)
+      queue.serve()
+      #expect(clock.now - start <= WorkQueue.turnWithTasksMax)
+      #expect(steps.done > ended)
+      #expect(works.map(\.done).reduce(0, +) > worked)
+    }
+  }
+
+  @Test func `the cleanup of a user does not wait for thousands of steps of another`() {
+    let (many, one) = (Steps(), Steps())
+    add(10_000, uid: 1, cost: .microseconds(200), to: many)
+    for _ in 0..<20 { queue.serve() }
+    add(1, uid: 2, cost: .microseconds(200), to: one)
+    for _ in 0..<2 { queue.serve() }
+    #expect(one.done == 1)
+  }
+
+  @Test func `cleanup is carried out at once when the service stops, and later`() {
+    let steps = Steps()
+    for uid in [1, 2] as [UInt32] { add(10, uid: uid, cost: .microseconds(200), to: steps) }
+    queue.abandonAll()
+    #expect(!queue.hasMore && steps.abandoned == 20)
+    add(1, cost: .microseconds(200), to: steps)
+    #expect(!queue.hasMore && steps.abandoned == 21 && steps.done == 0)
+  }
+
   @Test func `waiting work is abandoned when the service stops`() {
     let works = (0..<8).map { parts(uid: $0 % 2, cost: .milliseconds(9)) }
     for work in works { queue.submit(work) }
