@@ -1,6 +1,12 @@
 #if GRPC
+  import Glibc
   import NIOCore
+  import NIOEmbedded
   import Testing
+  import WidgetCore
+  import WidgetModel
+  import WidgetProto
+  import WidgetStorage
 
   @testable import WidgetGRPC
   @testable import WidgetServer
@@ -11,24 +17,20 @@
       let connections: Int
     }
 
-    /// The clock moves on with each look, so a turn has time for one part of work.
-    @Test(arguments: [false, true])
-    func `the calls of a closed connection end one in a turn, and it counts until then`(
-      isHalfClosed: Bool
+    @Test(arguments: [(1, false), (1, true), (4, false)])
+    func `the calls of closed connections end one in a turn, and the connections count until then`(
+      connections: Int, isHalfClosed: Bool
     ) async throws {
       try await withServer { server in
-        let client = try server.connect()
-        for _ in 0..<60 { _ = try client.watch() }
-        try server.eventually("all streams are open") { $0.streams.count == 60 }
+        let count = 60
+        let clients = try (0..<connections).map { _ in try server.connect() }
+        for number in 0..<count { _ = try clients[number % connections].watch() }
+        try server.eventually("all streams are open") { $0.streams.count == count }
         let guest = server.guest
-        #expect(guest.callCount == 60)
-        let looks = Box([Look(calls: 60, connections: 1)])
+        #expect(guest.callCount == count)
+        let looks = Box([Look(calls: count, connections: connections)])
+        try server.slowDown()
         try server.onLoop { service in
-          var now = NIODeadline.uptimeNanoseconds(1)
-          service.context.work.clock = {
-            now = now + .seconds(1)
-            return now
-          }
           let atEnd = service.turn.atEnd
           service.turn.atEnd = { [unowned service] in
             atEnd()
@@ -37,37 +39,355 @@
             looks.update { $0.append(look) }
           }
         }
-        if isHalfClosed { client.closeWriting() } else { client.close() }
-        try server.eventually("the connection has ended") {
+        for client in clients {
+          if isHalfClosed { client.closeWriting() } else { client.close() }
+        }
+        try server.eventually("the connections have ended") {
           $0.connections.shares.count == 0 && $0.streams.count == 0
         }
         #expect(guest.callCount == 0)
         let seen = looks.get()
         let calls = seen.map(\.calls)
         #expect(zip(calls, calls.dropFirst()).allSatisfy { $0 - $1 <= 2 }, "\(calls)")
-        #expect(seen.allSatisfy { $0.calls == 0 || $0.connections == 1 })
+        #expect(seen.allSatisfy { $0.calls == 0 || $0.connections > 0 })
       }
     }
 
     /// The peer has left unread messages, and the socket is full.
-    @Test func `the calls of a closed connection end even if its socket was full`() async throws {
+    @Test(arguments: [3, 60])
+    func `the calls of a closed connection end even if its socket was full`(
+      streams: Int
+    ) async throws {
       try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
         let maker = InsideClient(try await server.server.inProcessClient(for: .current))
         try await maker.create("a")
+        let other = try server.connect()
+        #expect(try other.health() == .serving)
         let window = UInt32((1 << 31) - 1)
         let client = try server.connect(
           .init(streamWindow: window, connectionWindow: window, acknowledges: false))
-        for _ in 0..<3 { _ = try client.watch() }
-        try server.eventually("all streams are open") { $0.streams.count == 3 }
+        for _ in 0..<streams { _ = try client.watch() }
+        try server.eventually("all streams are open") { $0.streams.count == streams }
         for n in 0..<100 { try await maker.set("a", pad: 20_000, n) }
         client.close()
         try server.eventually("the connection has ended") {
-          $0.connections.shares.count == 0 && $0.streams.count == 0
+          $0.connections.shares.count == 1 && $0.streams.count == 0
         }
-        #expect(server.guest.callCount == 0)
-        #expect(try server.onLoop { $0.unsentBytes.bytes(of: Peer.current.uid) } == 0)
-        try server.expectHealthy()
+        try server.expectNoCalls()
+        #expect(try other.health() == .serving)
       }
+    }
+
+    @Test func `the calls of a closed connection give back all that they have taken`()
+      async throws
+    {
+      try await withServer(limits: .with { $0.requestMilliseconds = 1_000_000 }) { server in
+        let other = try server.connect()
+        try other.create("a")
+        let client = try server.connect(.init(streamWindow: 0))
+        for _ in 0..<20 { _ = try client.watch() }
+        // Calls whose answers are not taken, and calls whose requests have no end.
+        for _ in 0..<20 { _ = try client.start("GetWidget", GetWidgetRequest(id: .make("a"))) }
+        for _ in 0..<20 { _ = try client.begin("\(RawHTTP2.widgets)/GetWidget") }
+        try server.eventually("all calls are under way") {
+          $0.streams.count == 20 && $0.incompleteRequests.bytes(of: geteuid()) > 20 * 22 << 10
+            && $0.unsentBytes.bytes(of: geteuid()) > 20 * 22 << 10
+        }
+        client.close()
+        try server.eventually("the connection has ended") { $0.connections.shares.count == 1 }
+        try server.expectNoCalls()
+        #expect(try other.health() == .serving)
+      }
+    }
+
+    @Test func `each call of a user without rights is taken off the count once`() async throws {
+      let limits = ServerLimits.with {
+        $0.unauthorizedMilliseconds = 1_000_000
+        $0.requestMilliseconds = 1_000_000
+      }
+      try await withServer(limits: limits, policy: .nobody) { server in
+        let client = try server.connect()
+        for _ in 0..<20 { _ = try client.begin("\(RawHTTP2.health)/Check") }
+        try server.eventually("all calls are under way") { $0.unauthorizedCalls.count == 20 }
+        client.close()
+        try server.eventually("the connection has ended") { $0.connections.shares.count == 0 }
+        #expect(try server.onLoop { $0.unauthorizedCalls.count } == 0)
+        try server.expectNoCalls()
+      }
+    }
+
+    // MARK: - The end of the daemon
+
+    /// The time at which the daemon stops.
+    enum Moment: CaseIterable, Sendable {
+      /// No call has ended.
+      case beforeFirst
+      /// Half of the calls have ended.
+      case halfway
+    }
+
+    @Test(arguments: Moment.allCases)
+    func `the calls of a closed connection end once when the daemon stops`(
+      moment: Moment
+    ) async throws {
+      try await withStoppedServer { server in
+        let closed = try Self.close(server, until: moment)
+        try await server.server.stop()
+        #expect(server.guest.callCount == 0)
+        #expect(closed.get() == 1)
+      }
+    }
+
+    @Test(arguments: Moment.allCases)
+    func `the calls of a closed connection end once at a handover`(moment: Moment) async throws {
+      let makeLog = { @Sendable () throws(StorageError) -> any CommitLog in DurableLog() }
+      try await withStoppedServer(makeLog: makeLog) { server in
+        let closed = try Self.close(server, until: moment)
+        let handed = try await server.server.handOver()
+        handed?.discard()
+        #expect(handed != nil)
+        #expect(server.guest.callCount == 0)
+        #expect(closed.get() == 1)
+      }
+    }
+
+    /// Closes a connection with many calls, and holds their ends back at a moment.
+    ///
+    /// - Returns: the number of ended connections.
+    private static func close(
+      _ server: TestServer, until moment: Moment
+    ) throws -> Box<Int> {
+      let client = try server.connect()
+      for _ in 0..<60 { _ = try client.watch() }
+      try server.eventually("all streams are open") { $0.streams.count == 60 }
+      try server.slowDown()
+      let (guest, closed, callsMax) = (server.guest, Box(0), moment == .halfway ? 30 : 60)
+      try server.onLoop { service in
+        let (passes, onClosed) = (service.turn.loopPass, service.connections.onClosed)
+        // A pass that lasts has no time for more ends.
+        service.turn.loopPass = {
+          (1...callsMax).contains(guest.callCount) ? 0 : passes?() ?? 0
+        }
+        service.connections.onClosed = {
+          onClosed()
+          closed.update { $0 += 1 }
+        }
+      }
+      client.close()
+      try server.eventually("the ends of calls wait") {
+        guest.callCount <= callsMax && $0.context.work.hasMore
+      }
+      #expect(closed.get() == 0 && guest.callCount > 0)
+      return closed
+    }
+
+    /// A log whose connections can be handed over. It stores nothing.
+    private final class DurableLog: CommitLog {
+      var name: String { "test" }
+      var needsGroups: Bool { true }
+      func load() -> StoreImage { StoreImage(epoch: 77) }
+      func append(_ group: CommitGroup) {}
+      func close() {}
+    }
+  }
+
+  /// The channel itself, over the channel of a socket that the tests control.
+  @Suite struct `A lingering channel` {
+    /// A channel with the turns of a server, used only on the loop.
+    private final class Fixture {
+      let service: ServiceLoop
+      let socket = EmbeddedChannel()
+      let callers = Callers()
+
+      init(_ service: ServiceLoop) throws {
+        self.service = service
+        try socket.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
+      }
+
+      func makeChannel() -> LingeringChannel {
+        callers.add(
+          InProcessClient(peer: .current, service: service), on: socket, service.context.limits)
+      }
+
+      /// Ends turns until all cleanup is done.
+      func cleanUp() {
+        socket.embeddedEventLoop.run()
+        while service.context.work.hasMore {
+          service.turn.loopPass = nil
+          service.finishTurnAndRound()
+          socket.embeddedEventLoop.run()
+        }
+      }
+    }
+
+    /// The events that HTTP/2 would get.
+    private final class Events: ChannelInboundHandler {
+      typealias InboundIn = ByteBuffer
+      var inactiveCount = 0
+      var removedCount = 0
+
+      func channelInactive(context: ChannelHandlerContext) { inactiveCount += 1 }
+      func handlerRemoved(context: ChannelHandlerContext) { removedCount += 1 }
+    }
+
+    @Test func `the channel stays active until its calls have ended, then it ends once`()
+      async throws
+    {
+      try await withServer { server in
+        try server.onLoop { service in
+          let (fixture, events) = (try Fixture(service), Events())
+          let channel = fixture.makeChannel()
+          #expect(channel.attach())
+          try channel.pipeline.syncOperations.addHandler(events)
+          var closedCount = 0
+          channel.closeFuture.assumeIsolated().whenComplete { _ in closedCount += 1 }
+          fixture.socket.close(promise: nil)
+          fixture.socket.embeddedEventLoop.run()
+          #expect(!fixture.socket.isActive && channel.isActive)
+          #expect(events.inactiveCount == 0 && closedCount == 0)
+          fixture.cleanUp()
+          #expect(!channel.isActive)
+          #expect(events.inactiveCount == 1 && events.removedCount == 1 && closedCount == 1)
+          // The service stops later.
+          channel.endAtOnce()
+          fixture.cleanUp()
+          #expect(events.inactiveCount == 1 && closedCount == 1)
+        }
+      }
+    }
+
+    @Test func `a channel that is closed while it lingers ends with its calls`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let fixture = try Fixture(service)
+          let channel = fixture.makeChannel()
+          #expect(channel.attach())
+          fixture.socket.close(promise: nil)
+          fixture.socket.embeddedEventLoop.run()
+          var results: [Bool] = []
+          let closing = channel.eventLoop.makePromise(of: Void.self)
+          closing.futureResult.assumeIsolated().whenComplete { results.append($0.isSuccess) }
+          channel.close(promise: closing)
+          let writing = channel.eventLoop.makePromise(of: Void.self)
+          writing.futureResult.assumeIsolated().whenComplete { results.append($0.isSuccess) }
+          channel.writeAndFlush(ByteBuffer(integer: 1), promise: writing)
+          // The write has failed, and the close waits.
+          #expect(results == [false] && channel.isActive)
+          fixture.cleanUp()
+          #expect(results == [false, true] && !channel.isActive)
+        }
+      }
+    }
+
+    @Test func `a channel whose service has no more turns ends at once`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let (fixture, events) = (try Fixture(service), Events())
+          let channel = fixture.makeChannel()
+          #expect(channel.attach())
+          try channel.pipeline.syncOperations.addHandler(events)
+          channel.endAtOnce()
+          fixture.socket.embeddedEventLoop.run()
+          #expect(!fixture.socket.isActive && !channel.isActive)
+          #expect(events.inactiveCount == 1 && events.removedCount == 1)
+          #expect(!service.context.work.hasMore)
+        }
+      }
+    }
+
+    @Test(arguments: [false, true])
+    func `nothing keeps or uses a channel after its end`(isAttached: Bool) async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let fixture = try Fixture(service)
+          weak var freed: LingeringChannel?
+          do {
+            let channel = fixture.makeChannel()
+            freed = channel
+            if isAttached { #expect(channel.attach()) }
+            fixture.socket.close(promise: nil)
+            if !isAttached { channel.lose() }
+            // The socket's handlers stay until the end of the pass.
+            let pipeline = fixture.socket.pipeline
+            pipeline.fireChannelReadComplete()
+            pipeline.fireChannelWritabilityChanged()
+            pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+            pipeline.fireErrorCaught(ChannelError.eof)
+          }
+          fixture.cleanUp()
+          #expect(freed == nil)
+        }
+      }
+    }
+
+    @Test func `a channel over a closed socket ends, and its connection is released`()
+      async throws
+    {
+      try await withServer { server in
+        // The protocol has started.
+        let other = try server.connect()
+        #expect(try other.health() == .serving)
+        let guest = server.guest.guest
+        try server.onLoop { service in
+          let fixture = try Fixture(service)
+          fixture.socket.close(promise: nil)
+          fixture.socket.embeddedEventLoop.run()
+          let channel = fixture.makeChannel()
+          #expect(!channel.attach())
+          channel.lose()
+          var closedCount = 0
+          guest.adopt(fixture.socket, for: InProcessClient(peer: .current, service: service))
+            .assumeIsolated().whenComplete { _ in closedCount += 1 }
+          #expect(closedCount == 0)
+          fixture.cleanUp()
+          #expect(closedCount == 1)
+        }
+        #expect(try other.health() == .serving)
+      }
+    }
+
+    @Test func `a channel of a protocol that has not started closes its socket`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let fixture = try Fixture(service)
+          var closedCount = 0
+          GRPCProtocol()
+            .adopt(fixture.socket, for: InProcessClient(peer: .current, service: service))
+            .assumeIsolated().whenComplete { _ in closedCount += 1 }
+          fixture.cleanUp()
+          #expect(closedCount == 1 && !fixture.socket.isActive)
+        }
+      }
+    }
+  }
+
+  extension TestServer {
+    /// Lets the clock move on with each look, so a turn has time for one part of work.
+    fileprivate func slowDown() throws {
+      try onLoop { service in
+        var now = NIODeadline.now()
+        service.context.work.clock = {
+          now = now + .seconds(1)
+          return now
+        }
+      }
+    }
+
+    /// Waits until no call is counted any more.
+    fileprivate func expectNoCalls() throws {
+      let guest = guest
+      try eventually("no call is counted") { service in
+        guest.callCount == 0 && service.streams.count == 0
+          && service.context.streamAccounts.count == 0
+          && service.unsentBytes.bytes(of: geteuid()) == 0
+          && service.incompleteRequests.bytes(of: geteuid()) == 0
+      }
+    }
+  }
+
+  extension Result {
+    fileprivate var isSuccess: Bool {
+      if case .success = self { true } else { false }
     }
   }
 #endif

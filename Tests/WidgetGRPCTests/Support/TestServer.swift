@@ -51,7 +51,7 @@
   /// The daemon's gRPC, which also records its connections. A test can set the peers of
   /// connections.
   final class WatchedGuest: GuestProtocol {
-    private let guest = GRPCProtocol()
+    let guest = GRPCProtocol()
     private let box = Box<State>(State())
 
     private struct State: Sendable {
@@ -128,8 +128,11 @@
     }
   }
 
+  typealias MakeLog = @Sendable () throws(StorageError) -> any CommitLog
+
   func startServer(
-    limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own
+    limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
+    makeLog: @escaping MakeLog = { () throws(StorageError) in MemoryCommitLog(epoch: 77) }
   ) async throws -> TestServer {
     var limits = limits
     limits.drainMilliseconds = min(limits.drainMilliseconds, 500)
@@ -138,8 +141,7 @@
     let (folder, guest) = (try TestFolder(), WatchedGuest())
     let server = try await WidgetServer.start(
       .init(socketPath: folder.socketPath, policy: policy, limits: limits, version: "test"),
-      guests: [guest], logger: logger,
-      makeLog: { () throws(StorageError) in MemoryCommitLog(epoch: 77) })
+      guests: [guest], logger: logger, makeLog: makeLog)
     return TestServer(server: server, folder: folder, guest: guest)
   }
 
@@ -163,10 +165,11 @@
   /// Starts a server, and runs a test that stops it.
   func withStoppedServer(
     limits: ServerLimits = ServerLimits(),
+    makeLog: @escaping MakeLog = { () throws(StorageError) in MemoryCommitLog(epoch: 77) },
     _ body: @escaping @Sendable (TestServer) async throws -> Void
   ) async throws {
     try await Turnstile.shared.pass {
-      let server = try await startServer(limits: limits)
+      let server = try await startServer(limits: limits, makeLog: makeLog)
       try await withTaskExecutorPreference(ThreadExecutor.shared) { try await body(server) }
     }
   }
