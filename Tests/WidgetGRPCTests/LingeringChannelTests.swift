@@ -17,9 +17,18 @@
       let connections: Int
     }
 
-    @Test(arguments: [(1, false), (1, true), (4, false)])
+    /// The way in which a connection ends.
+    enum Loss: Sendable {
+      case close, halfClose
+      /// The window of the connection becomes too large, so HTTP/2 closes the connection.
+      case protocolError
+    }
+
+    @Test(arguments: [
+      (1, Loss.close), (1, .halfClose), (1, .protocolError), (4, .close), (4, .protocolError),
+    ])
     func `the calls of closed connections end one in a turn, and the connections count until then`(
-      connections: Int, isHalfClosed: Bool
+      connections: Int, loss: Loss
     ) async throws {
       try await withServer { server in
         let count = 60
@@ -40,7 +49,11 @@
           }
         }
         for client in clients {
-          if isHalfClosed { client.closeWriting() } else { client.close() }
+          switch loss {
+          case .close: client.close()
+          case .halfClose: client.closeWriting()
+          case .protocolError: try client.grant(0, (1 << 31) - 1)
+          }
         }
         try server.eventually("the connections have ended") {
           $0.connections.shares.count == 0 && $0.streams.count == 0
