@@ -220,7 +220,9 @@
         if !isAbandoned { client.expectTasks() }
         prepare()
         guard !isAbandoned else { return finish() }
-        for call in calls.values {
+        // HTTP/2 removes the state of its oldest stream without moving that of the others: see
+        // `StreamMap`, and `remove(at:)` of NIO's `CircularBuffer`.
+        for (_, call) in calls.sorted(by: { $0.key < $1.key }) {
           client.cleanUpLater { [self] isAbandoned in
             guard !isAbandoned, !call.isOver else { return }
             client.expectTasks(parts: CallerConnection.endParts)
