@@ -275,6 +275,28 @@ import WidgetProto
     #expect(steps.done >= 100)
   }
 
+  /// The tasks of a call over gRPC run after the first turn of a pass, and its work comes then.
+  @Test func `work of the tasks of a pass is done at once after the cleanup of the pass`() {
+    let turn = Turn(eventLoop: EmbeddedEventLoop(), remembersCalls: false)
+    var pass: UInt64 = 1
+    turn.loopPass = { pass }
+    let (queue, share) = (WorkQueue(turn: turn), WorkShare(uid: 1))
+    queue.clock = { [clock] in clock.now }
+    for _ in 0..<1_000 {
+      queue.addCleanup(of: share) { [clock] _ in clock.now = clock.now + .microseconds(200) }
+    }
+    for _ in 0..<20 {
+      let start = clock.now
+      queue.serve()
+      let small = parts(cost: .microseconds(40), count: 1)
+      queue.submit(small)
+      queue.serve()
+      #expect(small.done == 1 && queue.hasMore)
+      #expect(clock.now - start <= WorkQueue.turnWithTasksMax)
+      pass += 1
+    }
+  }
+
   /// A call over gRPC takes several passes.
   @Test func `work and cleanup together have a short pass, and both go on`() {
     let (steps, works) = (Steps(), (0..<16).map { _ in parts(cost: .microseconds(50)) })

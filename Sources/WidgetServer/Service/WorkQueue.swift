@@ -61,7 +61,7 @@ final class WorkQueue {
   /// Whether slices of this pass have started tasks.
   private var hasStartedTasks = false
   private let cleanup = UserLines<Cleanup>()
-  /// The part of `spent` that was spent on cleanup.
+  /// The time spent on cleanup in the same pass, which is not a part of `spent`.
   private var spentOnCleanup = TimeAmount.zero
   /// The expected cost of the next step of cleanup.
   private var cleanupCost = TimeAmount.zero
@@ -240,7 +240,6 @@ final class WorkQueue {
       hasStartedTasks = hasStartedTasks || owed > .zero
       owed = .zero
       worked = worked + time
-      spent = spent + cost
       spentOnCleanup = spentOnCleanup + cost
       // A higher cost counts at once, and a lower cost gradually.
       cleanupCost = max(cost, .nanoseconds((cleanupCost.nanoseconds + cost.nanoseconds) / 2))
@@ -254,8 +253,8 @@ final class WorkQueue {
   /// after long work, so that cleanup ends.
   private var fitsCleanup: Bool {
     guard spentOnCleanup > .zero else { return true }
-    return spentOnCleanup + cleanupCost <= WorkQueue.cleanupMax
-      && spent + cleanupCost <= WorkQueue.turnWithTasksMax
+    let after = spentOnCleanup + cleanupCost
+    return after <= WorkQueue.cleanupMax && spent + after <= WorkQueue.turnWithTasksMax
   }
 
   // MARK: - Tasks
