@@ -325,7 +325,7 @@
             pipeline.fireChannelReadComplete()
             pipeline.fireChannelWritabilityChanged()
             pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
-            pipeline.fireErrorCaught(ChannelError.eof)
+            pipeline.fireErrorCaught(ChannelError.ioOnClosedChannel)
           }
           fixture.cleanUp()
           #expect(freed == nil)
