@@ -10,6 +10,12 @@ extension YAMLFailure {
   /// left of the place where libyaml stopped.
   public func words(in text: String) -> (message: String, hint: String, place: YAMLPlace) {
     guard case .syntax(let problem) = reason else {
+      // An object without an end takes the keys of the object around it.
+      if case .duplicateKey(_, let first) = reason, let open = OpenBracket(in: text),
+        (open.place.line, open.place.column) < (first.line, first.column)
+      {
+        return open.words
+      }
       let (message, hint) = words
       return (message, hint, place)
     }
@@ -26,6 +32,7 @@ extension YAMLFailure {
         YAMLFailure.putInQuotes(comment.text), comment.place
       )
     }
+    if YAMLFailure.isBracketOpen(problem), let open = OpenBracket(in: text) { return open.words }
     let (message, hint) = YAMLFailure.words(for: problem, syntax)
     return (message, hint, place)
   }

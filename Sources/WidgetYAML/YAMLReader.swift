@@ -146,7 +146,7 @@ public struct YAMLReader: ~Copyable {
     bytes.map { String(cString: $0) }
   }
 
-  private static func place(_ mark: yaml_mark_t) -> YAMLPlace {
+  static func place(_ mark: yaml_mark_t) -> YAMLPlace {
     YAMLPlace(line: Int(mark.line) + 1, column: Int(mark.column) + 1)
   }
 

@@ -356,7 +356,7 @@ import WidgetModel
     ("bundle: b\n  format: 1", "2:9: a value has \": \" in it; put the value in quotes"),
     ("bundle: b\nkinds:\n\tk: 1", "3:1: a tab cannot indent YAML; indent with spaces"),
     ("bundle: @b", "1:9: a text cannot begin with \"@\"; put it in quotes"),
-    ("bundle: {a: [1}", "1:15: a comma or the closing bracket is missing before this"),
+    ("bundle: {a: [1}", "1:13: \"[\" is not closed"),
     ("bundle: \"b", "1:9: the closing quote is missing; add it"),
     (
       "bundle: {a: =x.map(y, y).join(\", \")}",
