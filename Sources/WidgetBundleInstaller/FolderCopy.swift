@@ -29,9 +29,8 @@ struct FolderCopy {
         let bytes = try source.read(name, bytesMax: limits.fileBytesMax)
         try target.write(name, WholeBytes(bytes), isExecutable: isExecutable)
       case .other, nil:
-        let (words, hint) = try source.unfitness(of: name)
-        throw .refused(
-          "\(source.path)/\(name) is \(words), but a bundle has only files and folders", hint: hint)
+        let (message, hint) = try source.misfit(name)
+        throw .refused(message, hint: hint)
       }
     }
   }

@@ -68,6 +68,24 @@ extension BundleInstallerTests {
     #expect(try installer.list().isEmpty)
   }
 
+  @Test(arguments: Special.all)
+  func `an entry that an installation refuses is named before`(special: Special) throws {
+    scratch.write("two/bundle.yaml", Texts.bundle("two"))
+    scratch.write("two/icons/a.svg", "")
+    let folder = "\(scratch.path)/two"
+    try #require(symlink("bundle.yaml", "\(folder)/copy.yaml") == 0)
+    #expect(installer.misfits(at: folder).isEmpty)
+    try special.make(at: "\(folder)/icons/queue")
+    try special.make(at: "\(folder)/.hidden")
+    #expect(
+      installer.misfits(at: folder).map(\.message) == [
+        "\(folder)/icons/queue is \(special.words), but a bundle has only files and folders, so "
+          + "`bundle install` refuses the folder"
+      ])
+    #expect(installer.misfits(at: folder).map(\.hint) == ["replace it with a file, or remove it"])
+    #expect(installer.misfits(at: "\(folder)/bundle.yaml").isEmpty)
+  }
+
   @Test func `a folder in the place of a bundle's file is refused with its own name`() throws {
     scratch.write("two/bundle.yaml/x", "")
     #expect(

@@ -443,7 +443,10 @@ struct BundleDiffCommand: AsyncParsableCommand {
     let answered = await BundleOutlook.of(bundle, global)
     let outlook = answered ?? BundleOutlook()
     let warnings =
-      (answered?.missingKinds(of: bundle, file: found.file) ?? []) + outlook.remarks.map(\.text)
+      installer.misfits(at: self.source).map {
+        BundleInstallerError.text($0.message, hint: $0.hint)
+      }
+      + (answered?.missingKinds(of: bundle, file: found.file) ?? []) + outlook.remarks.map(\.text)
     let kept = outlook.kept.map { $0.text.safeForTerminal + "\n" }.joined()
     let printer = global.session(socketPath: "").printer
     if printer.format == .table { for warning in warnings { BundleText.warn(warning) } }
