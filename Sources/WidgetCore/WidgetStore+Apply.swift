@@ -229,14 +229,13 @@ extension Record {
 extension StoreError {
   /// A set, or the kinds of a provider, belong to a bundle or to widgetd-host.
   static func claimed(_ set: String, field: String) -> StoreError {
-    let prefix = "bundle/"
-    guard set.hasPrefix(prefix) else {
+    guard let bundle = OwnerName.bundle(set) else {
       return .invalid(
         field: field, description: "\"\(set)\" belongs to widgetd-host. Choose another name.")
     }
     return .invalid(
       field: field,
-      description: "\"\(set)\" belongs to the bundle \"\(set.dropFirst(prefix.count))\". Edit the "
+      description: "\"\(set)\" belongs to bundle \(bundle). Edit the "
         + "bundle's file, change single values with `widgetctl set`, or choose another name.")
   }
 

@@ -23,11 +23,12 @@ public struct FieldOwner: Hashable, Sendable {
     self.declared = declared
   }
 
-  /// The owner for people: `user alice (1000)` for `user 1000`.
+  /// The owner for people: `user alice (1000)` for `user 1000`, `bundle load` for `bundle/load`.
   ///
   /// - Parameter names: the name of a user; nil if nobody has the number.
   public func ownerName(_ names: (UInt32) -> String?) -> String {
     if owner == FieldOwner.earlier { return "an earlier change" }
+    if let bundle = OwnerName.bundle(owner) { return "bundle \(bundle)" }
     let prefix = "user "
     guard owner.hasPrefix(prefix), let uid = UInt32(owner.dropFirst(prefix.count)),
       let name = names(uid)

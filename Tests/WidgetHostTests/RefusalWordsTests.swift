@@ -16,9 +16,9 @@ struct RefusalWordsTests {
   }
 
   @Test func `a refusal has the words of the daemon, without its code and reason`() {
-    let claimed = status("Kind \"lamp\" belongs to \"bundle/lamps\". Choose another name.")
+    let claimed = status("Kind \"lamp\" belongs to bundle lamps. Choose another name.")
     let failure = Failure(ClientError.status(claimed))
-    #expect(failure.message == "Kind \"lamp\" belongs to \"bundle/lamps\". Choose another name")
+    #expect(failure.message == "Kind \"lamp\" belongs to bundle lamps. Choose another name")
     #expect(failure.code == "ALREADY_EXISTS")
   }
 

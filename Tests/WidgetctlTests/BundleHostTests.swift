@@ -246,7 +246,7 @@ import WidgetModel
   }
 
   @Test(arguments: [
-    ("", "no bundle and no set declares"), ("bundle/top", "the bundle \"top\" declares no data"),
+    ("", "no bundle and no set declares"), ("bundle/top", "bundle top declares no data"),
     ("mine", "the set \"mine\" was applied without --own"),
   ])
   func `the message without owners says why`(set: String, words: String) {

@@ -101,8 +101,8 @@ struct CommandLineTests {
 
   @Test(
     arguments: [
-      ("bundle/hello", "default", false, ["the bundle \"hello\"", "the bundle's file", "--force"]),
-      ("bundle/hello", "mine", true, ["the bundle \"hello\"", "--force"]),
+      ("bundle/hello", "default", false, ["to bundle hello", "the bundle's file", "--force"]),
+      ("bundle/hello", "mine", true, ["belongs to bundle hello", "--force"]),
       ("mine", "default", false, ["set \"mine\"", "--set mine", "--set default"]),
       ("mine", "default", true, nil), ("mine", "mine", false, nil), ("", "default", false, nil),
       ("bundle/hello", "bundle/hello", false, nil),
@@ -171,7 +171,7 @@ struct CommandLineTests {
     let failure = try #require(RemoveCommand.refusal(of: id, in: "bundle/clock"))
     #expect(failure.exit == .refused)
     for words in [
-      "widget \"face\"", "the bundle \"clock\"", "widgetctl bundle rm clock", "the bundle's file",
+      "widget \"face\"", "bundle clock", "widgetctl bundle rm clock", "the bundle's file",
       "--force",
     ] { #expect(failure.message.contains(words)) }
   }

@@ -47,7 +47,7 @@ struct WhereFailureTests {
     let words = { (id: WidgetID, set: String) in RemoveCommand.refusal(of: id, in: set)?.message }
     #expect(words(host, "widgetd-host")?.contains("it exists while widgetd-host runs") == true)
     #expect(words(bundle, "widgetd-host")?.contains("widgetctl bundle rm clock") == true)
-    #expect(words(bundle, "bundle/clock")?.contains("belongs to the bundle \"clock\"") == true)
+    #expect(words(bundle, "bundle/clock")?.contains("belongs to bundle clock;") == true)
     #expect(words(bundle, "") == nil)
   }
 }

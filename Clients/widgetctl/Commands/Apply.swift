@@ -208,7 +208,7 @@ struct ApplyCommand: AsyncParsableCommand {
       if let bundle = RemoveCommand.bundle(of: owner) {
         return refusal(
           of: id,
-          "widget \"\(id)\" belongs to the bundle \"\(bundle)\"; edit the bundle's file, change single "
+          "widget \"\(id)\" belongs to bundle \(bundle); edit the bundle's file, change single "
             + "values with `widgetctl set`, or choose another id; --force moves the widget to set "
             + "\(JSONWriter.quoted(target)), and widgetd-host then refuses the bundle as long as its "
             + "file declares the widget")
@@ -232,7 +232,7 @@ struct ApplyCommand: AsyncParsableCommand {
     RemoveCommand.bundle(of: set).map {
       CommandFailure(
         .refused,
-        "set \(JSONWriter.quoted(set)) belongs to the bundle \"\($0)\"; edit the bundle's file, or remove "
+        "set \(JSONWriter.quoted(set)) belongs to bundle \($0); edit the bundle's file, or remove "
           + "the bundle with `widgetctl bundle rm \($0)`; --force prunes the set, and widgetd-host then "
           + "restores the bundle's widgets")
     }

@@ -52,7 +52,8 @@ enum BundleHost: Hashable {
     let uid = widget.ownerUID
     let user = Facts.name(ofUser: uid).map { "\($0) (\(uid))" } ?? "\(uid)"
     let owner =
-      widget.applySet.isEmpty ? "was created by user \(user)" : "belongs to \(widget.applySet)"
+      widget.applySet.isEmpty
+      ? "was created by user \(user)" : "belongs to \(OwnerName.words(ofSet: widget.applySet))"
     return
       "it cannot report its folders and bundles: the widget \"\(widget.id)\" already exists and "
       + "\(owner); remove that widget with its data (`widgetctl rm \(widget.id)`)"

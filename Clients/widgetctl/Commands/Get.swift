@@ -182,7 +182,7 @@ struct GetCommand: AsyncParsableCommand {
       for field in answer.owners {
         table.add(
           .init(field.path), .init(field.text(in: answer.widget, of: answer.owners)),
-          .init(field.ownerName(Facts.name(ofUser:))),
+          .init(field.isManaged ? field.owner : field.ownerName(Facts.name(ofUser:))),
           .init(
             field.declared.map {
               JSONWriter.compact($0)
@@ -204,7 +204,7 @@ struct GetCommand: AsyncParsableCommand {
     }
     if let bundle = RemoveCommand.bundle(of: applySet) {
       return start
-        + "the bundle \"\(bundle)\" declares no data, parameters or labels of the widget"
+        + "bundle \(bundle) declares no data, parameters or labels of the widget"
     }
     return start
       + "the set \(JSONWriter.quoted(applySet)) was applied without --own, so it replaces what "

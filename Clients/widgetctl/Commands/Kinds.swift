@@ -201,7 +201,7 @@ struct RemoveKindCommand: AsyncParsableCommand {
     let bundle = provider.dropFirst(prefix.count)
     return CommandFailure(
       .refused,
-      "kind \"\(name)\" belongs to the bundle \"\(bundle)\"; remove the bundle with "
+      "kind \"\(name)\" belongs to bundle \(bundle); remove the bundle with "
         + "`\(removal ?? "widgetctl bundle rm \(bundle)")`, or edit the bundle's file; --force removes the kind "
         + "until the bundle is loaded again or widgetd-host restores it")
   }

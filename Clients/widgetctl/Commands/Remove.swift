@@ -170,7 +170,7 @@ struct RemoveCommand: AsyncParsableCommand {
       let bundle = bundle(of: id.rawValue)
       return CommandFailure(
         .refused,
-        "widget \"\(id)\" shows the state of \(bundle.map { "the bundle \"\($0)\"" } ?? "widgetd-host"); "
+        "widget \"\(id)\" shows the state of \(bundle.map { "bundle \($0)" } ?? "widgetd-host"); "
           + (bundle.map { "remove the bundle with `\(removal ?? "widgetctl bundle rm \($0)")`" }
             ?? "it exists while widgetd-host runs")
           + "; --force removes the widget until widgetd-host restores it")
@@ -178,16 +178,14 @@ struct RemoveCommand: AsyncParsableCommand {
     guard let bundle = bundle(of: applySet) else { return nil }
     return CommandFailure(
       .refused,
-      "widget \"\(id)\" belongs to the bundle \"\(bundle)\"; remove the bundle with "
+      "widget \"\(id)\" belongs to bundle \(bundle); remove the bundle with "
         + "`\(removal ?? "widgetctl bundle rm \(bundle)")`, or edit the bundle's file; --force removes the widget "
         + "until the bundle is loaded again or widgetd-host restores it")
   }
 
   /// The bundle whose widgets are in a set; nil if the set is not a bundle's.
   static func bundle(of applySet: String) -> String? {
-    let prefix = "bundle/"
-    guard applySet.hasPrefix(prefix), applySet != prefix else { return nil }
-    return String(applySet.dropFirst(prefix.count))
+    OwnerName.bundle(applySet)
   }
 }
 

@@ -94,7 +94,7 @@ struct Staleness: Sendable {
     case .silent(let name, _): return "no answer comes from \(name)"
     case .hostEnded, .noHost: return "no widgetd-host runs the kind \"\(kind.kind.name)\""
     case .bundle(let state, _):
-      return "the bundle \(kind.provider.dropFirst("bundle/".count)) is \(state)"
+      return "bundle \(kind.provider.dropFirst("bundle/".count)) is \(state)"
     case .provider(let name), .providerAway(let name):
       return "no provider \"\(name.onOneLine)\" runs the kind \"\(kind.kind.name)\""
     case .sources, .providerSilent, .mark, .unknown, .timeline, .activitySilent, .activityExpired:

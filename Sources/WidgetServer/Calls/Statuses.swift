@@ -73,16 +73,13 @@ extension RPCStatus {
         "Node \"\(node)\" of widget \"\(id)\" is disabled and takes no events.",
         metadata: ["widget_id": id.rawValue, "node_id": node])
     case .kindMismatch(let id, let kind, let declared, let set):
-      let bundle = "bundle/"
       let (owner, advice) =
-        switch set {
-        case "": ("", "delete that widget")
-        case _ where set.hasPrefix(bundle):
-          (
-            " belongs to \(set) and",
-            "remove the widget from the file of bundle \"\(set.dropFirst(bundle.count))\""
-          )
-        default: (" belongs to the set \"\(set)\" and", "delete that widget")
+        if let bundle = OwnerName.bundle(set) {
+          (" belongs to bundle \(bundle) and", "remove the widget from the file of that bundle")
+        } else if set.isEmpty {
+          ("", "delete that widget")
+        } else {
+          (" belongs to the set \"\(set)\" and", "delete that widget")
         }
       self.init(
         .failedPrecondition, error.reason,
@@ -95,18 +92,24 @@ extension RPCStatus {
         "There is no kind \"\(name)\". `widgetctl kinds` lists all kinds.",
         metadata: ["kind": name.rawValue])
     case .kindClaimed(let name, let provider):
-      let bundle = "bundle/"
-      let advice =
-        switch provider {
-        // Nobody can remove the kinds of the daemon.
-        case "widgetd": "Choose another name."
-        case _ where provider.hasPrefix(bundle):
-          "Choose another name, or delete the kind and its widgets from the file of bundle "
-            + "\(provider.dropFirst(bundle.count))."
-        default: "Choose another name, or remove the kind (`widgetctl rm-kind \(name)`)."
+      let (owner, advice) =
+        if let bundle = OwnerName.bundle(provider) {
+          (
+            "bundle \(bundle)",
+            "Choose another name, or delete the kind and its widgets from the file of bundle "
+              + "\(bundle)."
+          )
+        } else if provider == "widgetd" {
+          // Nobody can remove the kinds of the daemon.
+          ("\"widgetd\"", "Choose another name.")
+        } else {
+          (
+            "\"\(provider)\"",
+            "Choose another name, or remove the kind (`widgetctl rm-kind \(name)`)."
+          )
         }
       self.init(
-        .alreadyExists, error.reason, "Kind \"\(name)\" belongs to \"\(provider)\". \(advice)",
+        .alreadyExists, error.reason, "Kind \"\(name)\" belongs to \(owner). \(advice)",
         metadata: ["kind": name.rawValue, "provider": provider])
     case .themeChanged(let current):
       self.init(

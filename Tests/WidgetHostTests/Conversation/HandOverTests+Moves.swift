@@ -242,7 +242,7 @@ extension HandOverTests {
     try #require(refusals.count == 1)
     #expect(
       refusals[0].contains(
-        "belongs to bundle/a, whose file no longer has it; widgetd-host will remove it soon with"
+        "belongs to bundle a, whose file no longer has it; widgetd-host will remove it soon with"
           + " the values that users have set; to keep the values, give the widget the kind k in"
           + " this file, too"))
     #expect(loads == 2, "the first version, and the refused one")

@@ -90,7 +90,7 @@ extension HandOverTests {
     pass(.seconds(5))
     #expect(!reports.contains { $0.contains("restoring") })
     #expect(reports.count { $0.contains("refuses the bundle") } == 1)
-    let words = "widget \"w\" already exists and belongs to bundle/b"
+    let words = "widget \"w\" already exists and belongs to bundle b"
     #expect(text("problem", of: "a").contains(words))
     #expect(state("w") == "bundle/b fresh a user's")
   }
@@ -191,7 +191,7 @@ extension HandOverTests {
 
   /// The words of a refusal because of a widget that the new file of another bundle lacks.
   private func words(_ id: String, of other: String) -> String {
-    "widget \"\(id)\" already exists and belongs to bundle/\(other), whose new file no longer has"
+    "widget \"\(id)\" already exists and belongs to bundle \(other), whose new file no longer has"
       + " it, but the daemon has not taken that file; if the daemon refuses that file (\"widgetctl"
       + " bundle ls\" has the reason), correct it; if the two files exchange widgets, save this"
       + " file without widget \"\(id)\" instead, and then, within 30 seconds, with it"

@@ -207,7 +207,7 @@ struct HandOverTests {
     daemon.setValue(of: try #require(WidgetID("w")))
     try editA(in: &self, "/b/b")
     let problem = "/b/b: the bundle \"a\" already exists in /b/x"
-    let heir = "the bundle a takes over its kinds and widgets"
+    let heir = "bundle a takes over its kinds and widgets"
     for isRestarted in [false, true] {
       if isRestarted { try restart { for path in ["/b/x", "/b/b"] { try editA(in: &$0, path) } } }
       pass(limit * 2)
@@ -261,7 +261,7 @@ struct HandOverTests {
     #expect(state("v") == "bundle/a stale a user's")
     #expect(widget("u") == nil, "nobody has set a value on it")
     let words = try #require(widget("v")?.error?.message)
-    #expect(words.contains("bundle b no longer has this widget, which the bundle a had"))
+    #expect(words.contains("bundle b no longer has this widget, which bundle a had"))
     #expect(words.contains("undo that by 1970-01-01T00:00:30Z") && words.contains("data.n"))
     #expect(reports.contains { $0.contains(words) })
     #expect(widget("bundle/a")?.data["state"] == .string("stopped"))

@@ -360,7 +360,7 @@ struct HostMachineTests {
     } while true
     #expect(owned == (isReplaced ? [["w"], [], ["w"]] : [["w"]]))
     #expect(lines.contains { $0.contains("changes its kind from former to k") } == isReplaced)
-    let words = "refuses the bundle: widget \"w\" already exists and belongs to bundle/b; give"
+    let words = "refuses the bundle: widget \"w\" already exists and belongs to bundle b; give"
     #expect(lines.contains { $0.contains(words) } != isReplaced)
   }
 

@@ -47,7 +47,9 @@ struct BundleClaims: Sendable {
     on taken: Circumstances.WidgetStanding, isLeaving: Bool, isDropped: Bool
   ) -> String {
     let whose =
-      taken.applySet.isEmpty ? "was created by another program" : "belongs to \(taken.applySet)"
+      taken.applySet.isEmpty
+      ? "was created by another program"
+      : "belongs to \(OwnerName.words(ofSet: taken.applySet))"
     let prefix = HostState.provider(of: "")
     let step: String
     let isOfSameKind = bundle.widgets.contains { $0.id == taken.id && $0.kind == taken.kind }

@@ -205,7 +205,7 @@ extension DaemonConversation {
       ? "gives this widget another kind" : "no longer has this widget"
     let prefix = HostState.provider(of: "")
     let former = String(widget.applySet.dropFirst(prefix.count))
-    if former != bundle.id { what += ", which the bundle \(former) had" }
+    if former != bundle.id { what += ", which bundle \(former) had" }
     let list =
       fields.isEmpty
       ? "too many to name"

@@ -87,7 +87,7 @@ struct StandingWork: Sendable {
       spec.data["state"] = .string(HostState.Standing.State.stopped.rawValue)
       if let heir {
         spec.data["heir"] = .string(heir)
-        problems.append("the bundle \(heir) takes over its kinds and widgets")
+        problems.append("bundle \(heir) takes over its kinds and widgets")
       }
       if case .string(let problem)? = other?.data["problem"] { problems.append(problem) }
       if !problems.isEmpty { spec.data["problem"] = .string(problems.joined(separator: "\n")) }
@@ -298,7 +298,8 @@ extension Circumstances.WidgetStanding {
       id.rawValue.hasPrefix(prefix)
       ? "the state of bundle \(id.rawValue.dropFirst(prefix.count))" : "the state of widgetd-host"
     let owner =
-      applySet.isEmpty ? "was created by user \(ownerUID)" : "belongs to \(applySet)"
+      applySet.isEmpty
+      ? "was created by user \(ownerUID)" : "belongs to \(OwnerName.words(ofSet: applySet))"
     let step =
       applySet.hasPrefix(prefix)
       ? "give it another id in the file of that bundle"
