@@ -320,28 +320,6 @@ public struct BundleInstaller: Sendable {
     }
   }
 
-  /// Warnings about names that other bundles use, too.
-  private static func clashes(of bundle: Bundle, with others: [Installed]) -> [String] {
-    var warnings: [String] = []
-    for installed in others {
-      guard case .success(let other) = installed.bundle else { continue }
-      for kind in bundle.kinds where other.kinds.contains(where: { $0.kind.name == kind.kind.name })
-      {
-        warnings.append(
-          "bundle \"\(other.id)\" has a kind \"\(kind.kind.name)\", too, so the daemon refuses one "
-            + "of the two bundles; rename the kind in one of them")
-      }
-      for widget in bundle.widgets {
-        if let id = widget.id, other.widgets.contains(where: { $0.id == id }) {
-          warnings.append(
-            "bundle \"\(other.id)\" has a widget \"\(id)\", too, so the daemon refuses one of the "
-              + "two bundles; give the widget another id in one of them")
-        }
-      }
-    }
-    return warnings
-  }
-
   // MARK: - Removing
 
   /// Removes a bundle and its former versions, also an invalid bundle.

@@ -54,7 +54,71 @@ struct BundleOutlookTests {
         == "widget \"w\" belongs to bundle a, so the daemon refuses this bundle; give the widget "
         + "another id, or remove it from the file of bundle a; `widgetctl get w --owners` shows the "
         + "values that users set")
-    #expect(try taken("bundle/b") == nil && taken("panel") == nil && taken("") == nil)
+    #expect(try taken("bundle/b") == nil)
+    // The host refuses the bundle for these, too.
+    let others = [("", "was created by another program"), ("panel", "belongs to the set panel")]
+    for (set, words) in others {
+      let remark = try #require(try taken(set))
+      #expect(remark.isRefusal)
+      #expect(remark.message == "widget \"w\" \(words), so the daemon refuses this bundle")
+      #expect(remark.hint.hasSuffix("| widgetctl apply --set bundle/b -f -`"))
+    }
+  }
+
+  /// A widget of bundle `a` that waits for its removal, with the words of the host.
+  private func waiting(isStale: Bool = true, advice: String = WidgetOffer.advice) throws -> Widget {
+    var widget = Widget(id: Samples.id("w"), kind: try kind(), applySet: "bundle/a")
+    widget.isStale = isStale
+    widget.error = WidgetError(
+      reason: WidgetOffer.reason,
+      message: "the file of bundle a no longer has this widget; undo that by 2026-01-01T00:00:00Z, "
+        + "or \(advice); otherwise it is removed with the values that users have set: data.n")
+    return widget
+  }
+
+  @Test func `a widget that another bundle gives up is taken over, as the host does it`() throws {
+    let remark = try #require(BundleOutlook.taken(try waiting(), by: "bundle/b"))
+    #expect(!remark.isRefusal)
+    #expect(
+      remark.text
+        == "the bundle takes over the widget \"w\" from bundle a, whose file no longer has it; the "
+        + "values that users have set stay; `widgetctl get w --owners` shows them")
+    let undone = try waiting(isStale: false)
+    let replaced = try waiting(advice: "the widget is removed")
+    for widget in [undone, replaced] {
+      #expect(BundleOutlook.taken(widget, by: "bundle/b")?.isRefusal == true)
+    }
+  }
+
+  @Test func `a widget of another kind that another bundle gives up must go first`() throws {
+    let spec = WidgetSpec(id: Samples.id("w"), kind: try kind("bar"))
+    let remark = try #require(BundleOutlook.replaced(spec, try waiting(), by: "bundle/b"))
+    #expect(remark.isRefusal)
+    #expect(remark.message.hasSuffix("so the daemon refuses this bundle until then"))
+    #expect(remark.hint.contains("give the bundle's widget the kind \"gauge\""))
+  }
+
+  @Test func `the values that a widget loses with its kind are named`() throws {
+    let spec = WidgetSpec(id: Samples.id("w"), kind: try kind("bar"))
+    let known = Widget(id: Samples.id("w"), kind: try kind(), applySet: "bundle/b")
+    func hint(_ paths: [String]) -> String? {
+      BundleOutlook.replaced(spec, known, by: "bundle/b", losing: paths)?.hint
+    }
+    let words = "the values that users set are lost: data.n, labels.x; to keep them"
+    #expect(hint(["data.n", "labels.x"])?.hasPrefix(words) == true)
+    #expect(hint([]) == "users have set no values on it")
+  }
+
+  @Test func `a clash that the daemon reports is not reported by the installer, too`() throws {
+    let bundle = try bundle(ofKind: "clock")
+    let clash = "has a kind \"clock\", too, so the daemon refuses one of the two bundles; rename"
+    let warnings = [
+      "bundle \"a\" \(clash) the kind in one of them",
+      "bundle \"a\" has a widget \"w\", too, so the daemon refuses one of the two bundles",
+    ]
+    let outlook = BundleOutlook(remarks: [BundleOutlook.claimed(try kind("clock"), by: "bundle/a")])
+    #expect(outlook.refined(warnings, of: bundle) == [warnings[1]])
+    #expect(BundleOutlook().refined(warnings, of: bundle) == warnings)
   }
 
   @Test(arguments: [

@@ -1,4 +1,5 @@
 import WidgetBundle
+import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
 
@@ -51,6 +52,8 @@ struct BundleOutlook: Hashable, Sendable {
     var outlook = BundleOutlook()
     let set = "bundle/\(bundle.id)"
     let declared = Set(bundle.widgets.compactMap(\.id))
+    let inherited = try await inherited(by: bundle.id, client, options)
+    let own = inherited.union([set])
     var registered: [KindName: Kind] = [:]
     for kind in bundle.kinds.map(\.kind) {
       let name = kind.name
@@ -62,13 +65,14 @@ struct BundleOutlook: Hashable, Sendable {
       } catch {
         guard error.status?.code == .notFound else { throw error }
       }
-      if let provider, provider != set {
+      if let provider, !own.contains(provider) {
         outlook.remarks.append(claimed(name, by: provider))
         continue
       }
       let mask = try ReadMask(paths: ["id", "kind", "apply_set", "owners", "data", "parameters"])
       let widgets = try await client.all(Selector(kinds: [name]), mask, options).map(\.widget)
-      let others = widgets.filter { $0.applySet != set }.map(\.id.rawValue)
+      let others = widgets.filter { !own.contains($0.applySet) && !declared.contains($0.id) }
+        .map(\.id.rawValue)
       if let remark = shared(name, others, isRegistered: provider != nil) {
         outlook.remarks.append(remark)
       }
@@ -84,19 +88,43 @@ struct BundleOutlook: Hashable, Sendable {
         .map(\.kind.name)
     }
     let mask = try ReadMask(
-      paths: ["id", "kind", "apply_set", "owners", "data", "parameters", "labels"])
+      paths: [
+        "id", "kind", "apply_set", "owners", "data", "parameters", "labels", "presence", "stale",
+        "error",
+      ])
     let known = try await client.all(
       Selector(ids: bundle.widgets.compactMap(\.id)), mask, options)
     for spec in bundle.widgets {
-      guard let widget = known.first(where: { $0.widget.id == spec.id }) else { continue }
-      if let remark = replaced(spec, widget.widget, by: set) ?? taken(widget.widget, by: set) {
-        outlook.remarks.append(remark)
-        continue
-      }
+      guard var widget = known.first(where: { $0.widget.id == spec.id }) else { continue }
+      // The host hands these over, too.
+      if inherited.contains(widget.widget.applySet) { widget.widget.applySet = set }
+      let remark =
+        replaced(spec, widget.widget, by: set, losing: lost(with: widget, of: set))
+        ?? taken(widget.widget, by: set)
+      if let remark { outlook.remarks.append(remark) }
+      // A new widget has no values, and those of a refused bundle do not follow from here.
+      guard spec.kind == widget.widget.kind, remark?.isRefusal != true else { continue }
       let kind = bundle.kinds.first { $0.kind.name == spec.kind }?.kind
       outlook.kept += kept(spec, widget, kind, by: set, before: registered[spec.kind])
     }
     return outlook
+  }
+
+  /// The sets of the bundles whose kinds and widgets the host hands over to this bundle, because the
+  /// id in their file has changed.
+  private static func inherited(
+    by id: String, _ client: WidgetClient, _ options: CallOptions
+  ) async throws -> Set<String> {
+    guard let kind = KindName("bundle") else { return [] }
+    let shown = try await client.all(
+      Selector(kinds: [kind]), ReadMask(paths: ["id", "data"]), options)
+    return Set(shown.map(\.widget).filter { $0.data["heir"] == .string(id) }.map(\.id.rawValue))
+  }
+
+  /// The values of users that are lost with a widget of the bundle.
+  private static func lost(with known: TaggedWidget, of set: String) -> [String] {
+    known.widget.applySet == set
+      ? known.owners.filter { $0.isLost(with: set) }.map(\.path) : []
   }
 
   /// A remark for each widget of the bundle, of any kind, that the file no longer declares and that
@@ -114,6 +142,11 @@ struct BundleOutlook: Hashable, Sendable {
         .compactMap { removed($0, keeping: declared, by: set) }
     }
     return remarks
+  }
+
+  /// `a, b, c, d, e, …`
+  private static func shortened(_ names: [String]) -> String {
+    names.prefix(idsMax).joined(separator: ", ") + (names.count > idsMax ? ", …" : "")
   }
 
   /// The warnings at an installation.
@@ -136,9 +169,12 @@ struct BundleOutlook: Hashable, Sendable {
   }
 
   /// The warnings of an installer, of which those about missing kinds are replaced by what the daemon
-  /// knows.
+  /// knows. Those about kinds and widgets that also have a remark are left out.
   func refined(_ warnings: [String], of bundle: Bundle) -> [String] {
-    var refined = warnings
+    let told = remarks.filter(\.isRefusal).map(\.part)
+    var refined = warnings.filter { warning in
+      !told.contains { BundleInstaller.isClash(warning, about: $0) }
+    }
     let own = bundle.kinds.map(\.kind.name.rawValue)
     for problem in bundle.remarks where problem.foreignKind != nil {
       let text = "\(problem)"
@@ -168,7 +204,7 @@ struct BundleOutlook: Hashable, Sendable {
   }
 
   static func claimed(_ kind: KindName, by provider: String) -> Remark {
-    let bundle = RemoveCommand.bundle(of: provider)
+    let bundle = OwnerName.bundle(provider)
     let owner = bundle.map { "bundle \($0)" } ?? "provider \(provider)"
     let step =
       bundle.map { "remove it from the file of bundle \($0)" }
@@ -183,8 +219,7 @@ struct BundleOutlook: Hashable, Sendable {
   static func shared(_ kind: KindName, _ ids: [String], isRegistered: Bool) -> Remark? {
     guard !ids.isEmpty else { return nil }
     let count = ids.count == 1 ? "1 widget" : "\(ids.count) widgets"
-    let list =
-      ids.sorted().prefix(idsMax).joined(separator: ", ") + (ids.count > idsMax ? ", …" : "")
+    let list = shortened(ids.sorted())
     return isRegistered
       ? Remark(
         path: "kinds.\(kind)",
@@ -220,22 +255,41 @@ struct BundleOutlook: Hashable, Sendable {
     }
     guard !paths.isEmpty else { return nil }
     let count = paths.count == 1 ? "1 value does" : "\(paths.count) values do"
-    let list = paths.prefix(idsMax).joined(separator: ", ") + (paths.count > idsMax ? ", …" : "")
     return Remark(
       path: "kinds.\(kind.name)",
-      message: "\(count) not fit the kind \"\(kind.name)\" of the bundle: \(list)",
+      message: "\(count) not fit the kind \"\(kind.name)\" of the bundle: \(shortened(paths))",
       hint: "values that a user has set are set aside and come back when they fit again; "
         + "`widgetctl get ID --owners` shows them")
   }
 
-  /// A widget of another bundle. The daemon refuses this bundle as long as the other one has the
-  /// widget. The values of users do not follow from here: the other bundle may still change.
+  /// A widget of another owner, with the same kind. If the file of its bundle no longer has it, the
+  /// bundle takes it over. Otherwise the daemon refuses the bundle as long as the widget exists. The
+  /// values of users do not follow from here: the other bundle may still change.
   static func taken(_ known: Widget, by set: String) -> Remark? {
-    guard known.applySet != set, let other = RemoveCommand.bundle(of: known.applySet) else {
-      return nil
+    guard known.applySet != set else { return nil }
+    let path = "widgets.\(known.id)"
+    guard let other = OwnerName.bundle(known.applySet) else {
+      let owner =
+        known.applySet.isEmpty
+        ? "was created by another program"
+        : "belongs to \(OwnerName.words(ofSet: known.applySet))"
+      return Remark(
+        path: path,
+        message: "widget \"\(known.id)\" \(owner), so the daemon refuses this bundle",
+        hint: "give the bundle's widget another id, or hand the other widget over with its data: "
+          + "`widgetctl get \(known.id) -o yaml | widgetctl apply --set \(set) -f -`",
+        isRefusal: true)
+    }
+    if WidgetOffer.isMade(of: known) {
+      return Remark(
+        path: path,
+        message: "the bundle takes over the widget \"\(known.id)\" from bundle \(other), whose "
+          + "file no longer has it",
+        hint:
+          "the values that users have set stay; `widgetctl get \(known.id) --owners` shows them")
     }
     return Remark(
-      path: "widgets.\(known.id)",
+      path: path,
       message: "widget \"\(known.id)\" belongs to bundle \(other), so the daemon refuses this "
         + "bundle",
       hint: "give the widget another id, or remove it from the file of bundle \(other); "
@@ -244,7 +298,11 @@ struct BundleOutlook: Hashable, Sendable {
 
   /// An existing widget with another kind. A bundle replaces its widgets. The widgets of others
   /// stay, and the daemon refuses the bundle.
-  static func replaced(_ spec: WidgetSpec, _ known: Widget, by set: String) -> Remark? {
+  ///
+  /// - Parameter paths: the values of users that are lost with a widget of the bundle.
+  static func replaced(
+    _ spec: WidgetSpec, _ known: Widget, by set: String, losing paths: [String] = []
+  ) -> Remark? {
     guard spec.kind != known.kind else { return nil }
     let path = "widgets.\(known.id)"
     if known.applySet == set {
@@ -252,20 +310,30 @@ struct BundleOutlook: Hashable, Sendable {
         path: path,
         message: "widget \"\(known.id)\" changes its kind from \"\(known.kind)\" to "
           + "\"\(spec.kind)\": a new widget replaces it",
-        hint: "values that users set on it are lost; to keep them, give the new widget another id")
+        hint: paths.isEmpty
+          ? "users have set no values on it"
+          : "the values that users set are lost: \(shortened(paths)); to keep them, give the new "
+            + "widget another id")
     }
     let owner =
       known.applySet.isEmpty
       ? "was created by another program"
-      : "belongs to "
-        + (RemoveCommand.bundle(of: known.applySet).map { "bundle \($0)" }
-          ?? "the set \(known.applySet)")
+      : "belongs to \(OwnerName.words(ofSet: known.applySet))"
+    if WidgetOffer.isMade(of: known) {
+      return Remark(
+        path: path,
+        message: "widget \"\(known.id)\" has the kind \"\(known.kind)\", \(owner) and waits for "
+          + "its removal, so the daemon refuses this bundle until then",
+        hint: "wait for the removal, or give the bundle's widget the kind \"\(known.kind)\" to "
+          + "keep the values that users set; `widgetctl get \(known.id) --field error` has the time",
+        isRefusal: true)
+    }
     return Remark(
       path: path,
       message: "widget \"\(known.id)\" has the kind \"\(known.kind)\" and \(owner), so the daemon "
         + "refuses this bundle",
       hint: "give the bundle's widget another id, or "
-        + (RemoveCommand.bundle(of: known.applySet).map {
+        + (OwnerName.bundle(known.applySet).map {
           "remove the other widget from the file of bundle \($0)"
         } ?? "remove the other widget with `widgetctl rm \(known.id)`"), isRefusal: true)
   }
@@ -278,12 +346,12 @@ struct BundleOutlook: Hashable, Sendable {
   ) -> Remark? {
     let id = known.widget.id
     guard known.widget.applySet == set, !declared.contains(id) else { return nil }
-    let paths = known.owners.filter { $0.isLost(with: set) }.map(\.path)
+    let paths = lost(with: known, of: set)
     guard !paths.isEmpty else { return nil }
-    let list = paths.prefix(idsMax).joined(separator: ", ") + (paths.count > idsMax ? ", …" : "")
     return Remark(
       path: "widgets.\(id)",
-      message: "the bundle no longer has the widget \"\(id)\", on which users set \(list)",
+      message: "the bundle no longer has the widget \"\(id)\", on which users set "
+        + shortened(paths),
       hint:
         "these values are lost with the widget, unless another installed bundle has the widget with "
         + "the same kind; to keep the values, leave the widget in the file")
@@ -297,9 +365,10 @@ struct BundleOutlook: Hashable, Sendable {
     before: Kind? = nil
   ) -> [KeptField] {
     known.owners.compactMap { owner in
-      guard owner.owner != manager, let (part, key) = FieldOwner.parse(owner.path) else {
-        return nil
-      }
+      // The values of the file of another bundle move with the widget.
+      guard owner.owner != manager, owner.owner != known.widget.applySet,
+        let (part, key) = FieldOwner.parse(owner.path)
+      else { return nil }
       let declared: Value? =
         switch part {
         case .data: spec.data[key]
@@ -330,6 +399,12 @@ struct BundleOutlook: Hashable, Sendable {
 
 extension BundleOutlook.Remark {
   var text: String { "\(message); \(hint)" }
+
+  /// The part of the bundle that the remark is about: `kind "gauge"`, `widget "hall"`.
+  var part: String {
+    let names = path.split(separator: ".", maxSplits: 1)
+    return "\(names.first == "kinds" ? "kind" : "widget") \"\(names.last ?? "")\""
+  }
 
   var problem: BundleProblem {
     BundleProblem(line: 1, column: 1, path: path, message: message, hint: hint)

@@ -344,7 +344,7 @@ public struct BundleInstance: Sendable {
   }
 
   /// The reason in the error of widgets whose bundle's file is broken.
-  public static let invalid = "BUNDLE_INVALID"
+  public static let invalid = WidgetOffer.reason
 
   // MARK: Shared by all parts
 

@@ -227,7 +227,7 @@ struct Holds: Sendable {
     "undo that by \(RFC3339.text(end)), or "
       + (isDeclared
         ? "the widget is removed"
-        : "declare the widget with the same kind in another bundle; otherwise it is removed")
+        : "\(WidgetOffer.advice); otherwise it is removed")
       + " with the values that users have set"
   }
 

@@ -1,0 +1,38 @@
+import WidgetBundle
+import WidgetModel
+
+// Kinds and widgets that several installed bundles have.
+extension BundleInstaller {
+  /// Warnings about names that other bundles use, too.
+  static func clashes(of bundle: Bundle, with others: [Installed]) -> [String] {
+    var warnings: [String] = []
+    for installed in others {
+      guard case .success(let other) = installed.bundle else { continue }
+      for kind in bundle.kinds where other.kinds.contains(where: { $0.kind.name == kind.kind.name })
+      {
+        warnings.append(
+          "bundle \"\(other.id)\"" + clash(about: "kind \"\(kind.kind.name)\"")
+            + "; rename the kind in one of them")
+      }
+      for widget in bundle.widgets {
+        if let id = widget.id, other.widgets.contains(where: { $0.id == id }) {
+          warnings.append(
+            "bundle \"\(other.id)\"" + clash(about: "widget \"\(id)\"")
+              + "; give the widget another id in one of them")
+        }
+      }
+    }
+    return warnings
+  }
+
+  private static func clash(about part: String) -> String {
+    " has a \(part), too, so the daemon refuses one of the two bundles"
+  }
+
+  /// Whether a warning of an installation is about a part that another bundle has, too.
+  ///
+  /// - Parameter part: `kind "NAME"` or `widget "ID"`.
+  public static func isClash(_ warning: String, about part: String) -> Bool {
+    warning.contains(clash(about: part))
+  }
+}
