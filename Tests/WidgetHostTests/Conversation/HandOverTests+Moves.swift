@@ -240,11 +240,15 @@ extension HandOverTests {
     pass(limit - .seconds(3))
     let refusals = reports.filter { $0.contains("refuses the bundle") }
     try #require(refusals.count == 1)
+    let start = "belongs to bundle a, whose file no longer has it; widgetd-host removes it after "
+    let found = try #require(refusals[0].firstRange(of: start))
+    let rest = refusals[0][found.upperBound...]
     #expect(
-      refusals[0].contains(
-        "belongs to bundle a, whose file no longer has it; widgetd-host will remove it soon with"
-          + " the values that users have set; to keep the values, give the widget the kind k in"
+      rest.dropFirst(20).hasPrefix(
+        " with the values that users have set; to keep the values, give the widget the kind k in"
           + " this file, too"))
+    // The error of the widget has the same time.
+    #expect(widget("w")?.error?.message.contains("by \(rest.prefix(20)), or") == true)
     #expect(loads == 2, "the first version, and the refused one")
     #expect(state("w") == "bundle/a stale a user's")
     pass(.seconds(5))

@@ -181,6 +181,7 @@ extension HandOverTests {
     try editB(", w: {kind: k}")
     for (id, gets, other) in [("a", "x", "b"), ("b", "w", "a")] {
       #expect(text("problem", of: id).contains(words(gets, of: other)))
+      #expect(text("problem", of: id).ranges(of: "exchange widgets").count == 1)
     }
     pass(.seconds(5))
     // The refused version of bundle `b` and its former one. Bundle `a` got only new words.
@@ -191,10 +192,9 @@ extension HandOverTests {
 
   /// The words of a refusal because of a widget that the new file of another bundle lacks.
   private func words(_ id: String, of other: String) -> String {
-    "widget \"\(id)\" already exists and belongs to bundle \(other), whose new file no longer has"
-      + " it, but the daemon has not taken that file; if the daemon refuses that file (\"widgetctl"
-      + " bundle ls\" has the reason), correct it; if the two files exchange widgets, save this"
-      + " file without widget \"\(id)\" instead, and then, within 30 seconds, with it"
+    "widget \"\(id)\" already exists and belongs to bundle \(other), whose new file lacks it but"
+      + " does not run; correct that file, or, to exchange widgets, save this file first without"
+      + " \"\(id)\", and within 30 seconds with it"
   }
 
   /// Does what the refusals say.

@@ -41,10 +41,12 @@ struct BundleClaims: Sendable {
   /// - Parameters:
   ///   - taken: the widget with another owner.
   ///   - isLeaving: whether its bundle no longer has it, so that it waits for its removal.
+  ///   - end: the time of the removal, which can move to a later time; nil if it is unknown.
   ///   - isDropped: whether a new version of its bundle lacks it. The daemon has not taken that
   ///     version.
   func words(
-    on taken: Circumstances.WidgetStanding, isLeaving: Bool, isDropped: Bool
+    on taken: Circumstances.WidgetStanding, isLeaving: Bool, until end: Timestamp? = nil,
+    isDropped: Bool
   ) -> String {
     let whose =
       taken.applySet.isEmpty
@@ -54,8 +56,9 @@ struct BundleClaims: Sendable {
     let step: String
     let isOfSameKind = bundle.widgets.contains { $0.id == taken.id && $0.kind == taken.kind }
     if taken.applySet.hasPrefix(prefix), isLeaving {
+      let time = end.map { "after \(RFC3339.text($0))" } ?? "soon"
       return "widget \"\(taken.id)\" already exists and \(whose), whose file no longer has it;"
-        + " widgetd-host will remove it soon with the values that users have set"
+        + " widgetd-host removes it \(time) with the values that users have set"
         + (isOfSameKind
           ? "" : "; to keep the values, give the widget the kind \(taken.kind) in this file, too")
     }
@@ -63,10 +66,9 @@ struct BundleClaims: Sendable {
       let other = taken.applySet.dropFirst(prefix.count)
       if isDropped {
         return
-          "widget \"\(taken.id)\" already exists and \(whose), whose new file no longer has it, but"
-          + " the daemon has not taken that file; if the daemon refuses that file (\"widgetctl"
-          + " bundle ls\" has the reason), correct it; if the two files exchange widgets, save this file"
-          + " without widget \"\(taken.id)\" instead, and then, within 30 seconds, with it"
+          "widget \"\(taken.id)\" already exists and \(whose), whose new file lacks it but does not run;"
+          + " correct that file, or, to exchange widgets, save this file first without"
+          + " \"\(taken.id)\", and within 30 seconds with it"
       }
       return
         "widget \"\(taken.id)\" already exists and \(whose); give this bundle's widget another id,"
