@@ -65,7 +65,7 @@ struct AbsenceTests {
     let lost = state.lost("/b/x", .missing, at: now)
     #expect(lost.withdrawn.isEmpty && lost.closed.isEmpty)
     #expect(stale(lost) == [true])
-    #expect(lost.reports.first?.hasPrefix("bundle a: /b/x is missing") == true)
+    #expect(lost.reports.first?.hasPrefix("bundle a: the bundle's file in /b/x is missing") == true)
     #expect(problem().contains("put it back by 1970-01-01T00:00:30Z, or"))
     // A further look at the missing folder does not begin the time again.
     now.uptime += .seconds(20)
@@ -182,12 +182,12 @@ struct AbsenceTests {
   /// Errors of other bundles, and of other programs, stay.
   @Test(
     arguments: [
-      ("BUNDLE_INVALID", "/b/x is missing or has no bundle's file", true),
+      ("BUNDLE_INVALID", "the bundle's file in /b/x is missing", true),
       ("BUNDLE_INVALID", "/b/x/bundle.yaml:1:1: wrong", true),
       ("BUNDLE_INVALID", "/b does not exist, so /b/x cannot be read", true),
-      ("BUNDLE_INVALID", "/b/xy is missing or has no bundle's file", false),
-      ("BUNDLE_INVALID", "/b/x.old is missing or has no bundle's file", false),
-      ("BUNDLE_INVALID", "/a/b/x is missing or has no bundle's file", false),
+      ("BUNDLE_INVALID", "the bundle's file in /b/xy is missing", false),
+      ("BUNDLE_INVALID", "the bundle's file in /b/x.old is missing", false),
+      ("BUNDLE_INVALID", "the bundle's file in /a/b/x is missing", false),
       ("BUNDLE_INVALID", "the file of bundle b no longer has this widget", false),
       ("SOURCE_FAILED", "no answer", true), ("ACTION_FAILED", "no answer", true),
       ("FAN_FAILED", "/b/x is hot", false),

@@ -109,7 +109,7 @@ struct HostStateTests {
     _ = state.found(bundle(), in: "/b/x", at: now)
     let second = state.found(bundle(), in: "/b/y", at: now)
     #expect(second.opened.isEmpty)
-    #expect(second.reports.first?.contains("/b/x") == true)
+    #expect(state.looked().reports.first?.contains("/b/x") == true)
     #expect(standing("a")?.state == .running)
     #expect(standing("y")?.state == .failed)
     let outputs = state.lost("/b/x", .removed, at: now)

@@ -132,6 +132,7 @@ extension Host {
         look.found ?? (isMissing ? nil : look.suspicion), in: look.path, absence: look.absence,
         suspicion: look.suspicion)
     }
+    handle(machine.looked(at: now))
     let kept = Set(machine.bundles.knownFolders).union(watchedFolders)
     rootOfFolder = rootOfFolder.filter { kept.contains($0.key) }
   }

@@ -111,6 +111,13 @@ struct HostMachine: Sendable {
     return drain(at: now)
   }
 
+  /// The host has looked into all changed folders.
+  mutating func looked(at now: HostTime) -> [Output] {
+    guard !isStopped else { return [] }
+    pass(bundles.looked(), at: now)
+    return drain(at: now)
+  }
+
   /// Something happened to a bundle.
   mutating func handle(
     _ input: BundleInput, generation: UInt64, at now: HostTime

@@ -100,7 +100,7 @@ extension HostState {
       )
     case .missing, .removed:
       removal = now.uptime + limits.absenceMax
-      var what = "\(path) is missing or has no bundle's file; put it back"
+      var what = "the bundle's file in \(path) is missing; put it back"
       if case .broken(let words, _)? = folders[path]?.suspicion { what = "\(words). Do this" }
       // The time of day stays true, whenever it is read.
       what += " by \(RFC3339.text(now.wall.advanced(by: limits.absenceMax).wholeSeconds))"
@@ -289,11 +289,19 @@ extension HostState {
   func removalWords(of instance: BundleInstance) -> String {
     let count = instance.bundle.widgets.count
     let lost = lostFields(of: instance)
-    let words = ": \(count) widget\(count == 1 ? "" : "s")"
-    guard !lost.isEmpty else { return words }
-    return words + ", with data that users or actions had set: "
-      + lost.prefix(limits.othersShownMax).joined(separator: ", ")
-      + (lost.count > limits.othersShownMax ? ", …" : "")
+    var words = ": \(count) widget\(count == 1 ? "" : "s")"
+    if !lost.isEmpty {
+      words +=
+        ", with data that users or actions had set: "
+        + lost.prefix(limits.othersShownMax).joined(separator: ", ")
+        + (lost.count > limits.othersShownMax ? ", …" : "")
+    }
+    let others = instance.others.ids.count
+    guard others > 0 else { return words }
+    let stay = others == 1 ? "1 widget of others stays" : "\(others) widgets of others stay"
+    return words + "; \(stay) with all data, but without a kind: "
+      + instance.others.names(countMax: limits.othersShownMax).joined(separator: ", ")
+      + (others > limits.othersShownMax ? ", …" : "")
   }
 
   /// The data of a bundle's widgets that users or actions have set, such as `list data.items`.

@@ -52,6 +52,9 @@ extension HostState {
             name: "othersFirst", type: .list(.string), defaultValue: .list([]),
             summary: "The ids of the first of these, each with its bundle or set."),
           Field(
+            name: "runs", type: .bool, defaultValue: .bool(false),
+            summary: "Whether a version runs. In the state failed, it is the previous one."),
+          Field(
             name: "handled", type: .map(.list(.string)), defaultValue: .map([:]),
             summary: "The events that its kinds handle, by kind; without events of nodes, and"
               + " without events that the daemon handles with reducers."),
@@ -106,8 +109,9 @@ extension HostState {
           id: "state", type: .label,
           properties: [
             "text": Binding(
-              "data.state + ', ' + string(data.widgets) + (data.widgets == 1 ? ' widget' : ' widgets')"
-            )
+              "data.state"
+                + " + (data.state == 'failed' && data.runs ? ', the previous version runs' : '')"
+                + " + ', ' + string(data.widgets) + (data.widgets == 1 ? ' widget' : ' widgets')")
           ]),
         NodeTemplate(
           id: "others", type: .label,
@@ -121,6 +125,10 @@ extension HostState {
         NodeTemplate(
           id: "problem", type: .label, properties: ["text": Binding("data.problem")],
           condition: "data.problem != ''"),
+        NodeTemplate(
+          id: "remarks", type: .label,
+          properties: ["text": Binding("data.remarks.map(line, 'note: ' + line).join('\\n')")],
+          condition: "data.remarks != []"),
       ])
   }
 
@@ -145,7 +153,7 @@ extension HostState {
         "loaded": standing.loaded.map { .timestamp($0) } ?? .null,
         "widgets": .int(Int64(standing.widgetCount)),
         "failures": .list(standing.failures.map(\.value)),
-        "others": .int(Int64(standing.otherCount)),
+        "runs": .bool(standing.runs), "others": .int(Int64(standing.otherCount)),
         "othersFirst": .list(standing.others.map { .string($0) }),
         "handled": .map(
           ValueMap(

@@ -61,6 +61,8 @@ public struct HostState: Sendable {
     public var widgetCount: Int
     /// The failures that the content of its widgets does not show, the newest first.
     public var failures: [BundleFailure] = []
+    /// Whether a version runs. In the state `failed`, it is the previous one.
+    public var runs = false
     /// The number of widgets of its kinds that are not its own, and the first ones with their owners.
     public var otherCount = 0
     public var others: [String] = []
@@ -88,6 +90,8 @@ public struct HostState: Sendable {
   /// The bundles that this host has removed, or has handed over to others. The daemon may still have
   /// their widgets.
   var removedIDs: Set<String> = []
+  /// The reports that wait for the end of a look.
+  var unsaid = UnsaidReports()
   private var isStopping = false
   /// The widgets of the last output `standing`, to output only changes.
   private var told: [WidgetSpec]?
@@ -139,10 +143,10 @@ public struct HostState: Sendable {
       outputs += inherit(bundle, at: now)
       if let holder = running[bundle.id], holder.folder != path {
         let problem =
-          "\(path): the bundle \"\(bundle.id)\" already exists in \(holder.folder);"
-          + " remove one of the two folders, or give one another id"
+          "\(path): the bundle \"\(bundle.id)\" already exists in \(holder.folder), and runs from"
+          + " there; remove \(path), or give the bundle in it another id"
         folders.set(path, problem: problem)
-        outputs.append(.report(problem))
+        unsaid.doubles[path] = problem
       } else if isMended {
         outputs += setProblem(nil, of: bundle.id, at: now)
         if before?.absence == nil {
@@ -215,9 +219,11 @@ public struct HostState: Sendable {
     outputs.append(.open(generation: lastGeneration, bundle))
     if isTraced { outputs.append(tell(instance, "\(bundle.version) is loaded", at: now)) }
     guard start == .read else { return outputs }
-    let what = before == nil ? "loaded" : "loaded again"
-    outputs.append(.note("bundle \(bundle.id) \(bundle.version) \(what) from \(path)"))
-    for remark in remarks(of: bundle) { outputs.append(.report("bundle \(bundle.id): \(remark)")) }
+    outputs.append(.note("bundle \(bundle.id) \(bundle.version) loaded from \(path)"))
+    unsaid.bundles.insert(bundle.id)
+    for remark in bundle.remarks where remark.foreignKind == nil {
+      outputs.append(.report("bundle \(bundle.id): \(remark)"))
+    }
     for line in before.map({ keptDefaults(of: bundle, after: $0.instance) }) ?? [] {
       outputs.append(.report("bundle \(bundle.id): \(line)"))
     }
@@ -298,7 +304,7 @@ public struct HostState: Sendable {
       }
       let bundle = current.instance.bundle
       return [
-        .note("bundle \(id) \(bundle.version) runs now: the daemon no longer refuses it")
+        .note("bundle \(id) \(bundle.version) runs: the daemon no longer refuses it")
       ] + standing()
     }
     let problem = HostState.problem(
@@ -307,9 +313,6 @@ public struct HostState: Sendable {
     var outputs: [Output] = isNews ? [.report(problem)] : []
     if let previous = current.previous {
       outputs += start(previous, in: current.folder, as: .fallback, at: now)
-      if current.told == nil {
-        outputs.append(.note("bundle \(id) \(previous.version) keeps running"))
-      }
       running.returned(id, from: current.instance.bundle, problem: problem)
       outputs.append(.refused(id: id, current.instance.bundle))
       folders.refused(current.folder, problem: problem)
@@ -440,12 +443,13 @@ public struct HostState: Sendable {
           path: path, loaded: current?.loaded ?? folder.remembered.last?.loaded,
           widgetCount: current.map(widgetCount(of:)) ?? 0,
           failures: Array(failures.prefix(limits.failuresShownMax)),
+          runs: !isStopping && (current.map(runs) ?? false),
           otherCount: current?.instance.others.ids.count ?? 0,
           others: current?.instance.others.names(countMax: limits.othersShownMax) ?? [],
           handled: current?.instance.bundle.handledEvents ?? [:],
           remarks: heldRemarks(current) + (current?.losses ?? [])
             + (shown?.defaults.problems ?? [])
-            + (shown.map(remarks(of:)) ?? []).prefix(limits.failuresShownMax).map(\.description)))
+            + (shown.map(remarks(of:)) ?? []).map(\.description)))
     }
     return result
   }
@@ -462,24 +466,6 @@ public struct HostState: Sendable {
     guard let id = running.id(of: generation) else { return [] }
     running.set(id, held: widgets)
     return standing()
-  }
-
-  /// A line for each of these widgets, as its error has it.
-  private func heldRemarks(_ current: RunningBundle?) -> [String] {
-    guard let current else { return [] }
-    return current.held.prefix(limits.failuresShownMax).map { widget in
-      let id = widget.id
-      let isDeclared = current.instance.bundle.widgets.contains { $0.id == id }
-      let what = isDeclared ? "gives widget \(id) another kind" : "no longer has widget \(id)"
-      return "the file \(what); \(Holds.advice(by: widget.end, isDeclared: isDeclared))"
-    }
-  }
-
-  /// The remarks on a bundle's file that apply: other bundles may provide the kinds that it lacks.
-  private func remarks(of bundle: Bundle) -> [BundleProblem] {
-    bundle.remarks.filter { problem in
-      problem.foreignKind.map { !running.provides($0) } ?? true
-    }
   }
 
   mutating func standing() -> [Output] {

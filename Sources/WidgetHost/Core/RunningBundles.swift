@@ -100,6 +100,19 @@ struct RunningBundles: Sendable {
     }
   }
 
+  /// Whether a bundle has the kind that runs, or is about to run.
+  func declares(_ kind: KindName) -> Bool {
+    bundles.values.contains { current in
+      current.refusal == nil && current.instance.bundle.kinds.contains { $0.kind.name == kind }
+    }
+  }
+
+  /// The kinds of all bundles that run, or are about to run.
+  var kinds: Set<KindName> {
+    let kinds = bundles.values.filter { $0.refusal == nil }.flatMap(\.instance.bundle.kinds)
+    return Set(kinds.map(\.kind.name))
+  }
+
   /// The version that runs again if the daemon refuses the next one: the last one that the daemon has
   /// not refused. Nil if there is none.
   func fallback(of id: String) -> Bundle? {

@@ -1,0 +1,91 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// Several folders of one look, which are taken one after the other.
+struct LookTests {
+  private let now = HostTime(wall: .epoch, uptime: .zero)
+  private var state = HostState(home: "/home/me", seed: 1)
+
+  private func found(
+    _ id: String, kind: String, widget: String = "", digest: UInt64 = 1
+  ) throws -> HostState.Found {
+    let widgets = widget.isEmpty ? "" : "w\(id): {kind: \(widget)}"
+    return .bundle(
+      try BundleReader.read(
+        """
+        {bundle: \(id), format: 1, version: 1.0.0,
+         kinds: {\(kind): {data: {n: 1}, content: {label: x}}}, widgets: {\(widgets)}}
+        """), digest: digest)
+  }
+
+  @Test(arguments: [true, false])
+  mutating func `a missing kind is reported only if no bundle of the look has it`(
+    isThere: Bool
+  ) throws {
+    let first = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    let kind = isThere ? "gauge" : "gauges"
+    let second = state.found(try found("b", kind: kind), in: "/b/b", at: now)
+    #expect((first + second).reports.isEmpty)
+    let reports = state.looked().reports
+    #expect(reports.count == (isThere ? 0 : 1))
+    // The kind of another bundle is similar.
+    #expect(reports.first?.hasSuffix("; did you mean \"gauges\"?") ?? isThere)
+    #expect(reports.first?.hasPrefix("bundle a: 2:") ?? isThere)
+    #expect(state.looked().isEmpty)
+  }
+
+  @Test(arguments: [true, false])
+  mutating func `a folder with another name is no second folder of the bundle`(
+    isRenamed: Bool
+  ) throws {
+    _ = state.found(try found("c", kind: "k"), in: "/b/c", at: now)
+    #expect(state.looked().isEmpty)
+    // The new name comes first in the look.
+    #expect(state.found(try found("c", kind: "k"), in: "/b/d", at: now).reports.isEmpty)
+    if isRenamed { _ = state.lost("/b/c", .missing, at: now) }
+    let problem =
+      "/b/d: the bundle \"c\" already exists in /b/c, and runs from there; remove /b/d, or give the"
+      + " bundle in it another id"
+    #expect(state.looked().reports == (isRenamed ? [] : [problem]))
+    #expect(state.standings.first { $0.path == "/b/d" }?.problem == (isRenamed ? "" : problem))
+  }
+
+  @Test mutating func `a broken file does not hide that the previous version runs`() throws {
+    let broken = HostState.Found.broken(problem: "/b/a/bundle.yaml:3:7: wrong", digest: 2)
+    _ = state.found(broken, in: "/b/a", at: now)
+    #expect(state.standings.first?.runs == false)
+    let opened = state.found(try found("a", kind: "k"), in: "/b/a", at: now)
+    let generation = try #require(opened.generations.first)
+    _ = state.declared(generation: generation, refusal: "taken", at: now)
+    #expect(state.standings.first?.runs == false)
+    _ = state.declared(generation: generation, refusal: nil, at: now)
+    #expect(state.standings.first?.runs == true)
+    _ = state.found(broken, in: "/b/a", at: now)
+    #expect(state.standings.first?.state == .failed && state.standings.first?.runs == true)
+    #expect(state.standings.first.flatMap(HostState.spec)?.data["runs"] == .bool(true))
+    _ = state.stop()
+    #expect(state.standings.first?.runs == false)
+  }
+
+  @Test mutating func `a removed bundle says what becomes of the widgets of others`() throws {
+    let opened = state.found(try found("a", kind: "k", widget: "k"), in: "/b/a", at: now)
+    let generation = try #require(opened.generations.first)
+    _ = state.declared(generation: generation, refusal: nil, at: now)
+    let kind = try #require(KindName("k"))
+    let widgets = try ["wa": "bundle/a", "x": "", "y": "bundle/c"].map { id, set in
+      Widget(id: try #require(WidgetID(id)), kind: kind, data: ["n": .int(1)], applySet: set)
+    }
+    _ = state.handle(.snapshot(widgets), generation: generation, at: now)
+    let notes = state.lost("/b/a", .removed, at: now).compactMap {
+      if case .note(let text) = $0 { text } else { nil }
+    }
+    #expect(
+      notes == [
+        "bundle a removed: 1 widget; 2 widgets of others stay with all data, but without a kind: x,"
+          + " y (bundle c)"
+      ])
+  }
+}
