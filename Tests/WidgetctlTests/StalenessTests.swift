@@ -86,6 +86,47 @@ import WidgetTerminal
     return facts
   }
 
+  private static func missing(_ end: String) -> Widget {
+    LiveSamples.widget("bundle/feed") {
+      $0.data = [
+        "state": .string("failed"), "problem": .string("the bundle's file is missing\(end)"),
+      ]
+    }
+  }
+
+  /// A stale widget that says why: the host has set its error.
+  private static func invalid(_ message: String, of set: String = "bundle/feed") -> Widget {
+    var widget = stale()
+    widget.applySet = set
+    widget.error = WidgetError(reason: "BUNDLE_INVALID", message: message)
+    return widget
+  }
+
+  private static let unexplained = [
+    facts("bundle/feed", [host(isStale: false), missing("")]), facts(nil),
+  ]
+
+  @Test(arguments: unexplained)
+  func `a widget whose error says why it is stale has no other reason`(facts: ProviderFacts) {
+    let widget = Self.invalid("the file of bundle feed no longer has this widget")
+    #expect(
+      widget.failures(Self.dates, facts)
+        == ["stale", "failed: the file of bundle feed no longer has this widget"])
+    let away = Self.facts("bundle/feed", [Self.host(isStale: true)])
+    #expect(widget.failures(Self.dates, away).first == "stale: widgetd-host is away for 2m")
+  }
+
+  @Test(arguments: [("bundle/feed", true), ("", false), ("panel", false)])
+  func `a widget of others is not said to be removed with its bundle`(set: String, isLost: Bool) {
+    let end = ", or the widgets of the bundle are removed with their data"
+    let facts = Self.facts("bundle/feed", [Self.host(isStale: false), Self.missing(end)])
+    var widget = Self.stale()
+    widget.applySet = set
+    #expect(
+      facts.staleness(of: widget)?.words(Self.dates)
+        == "its bundle has failed for 5m: the bundle's file is missing\(isLost ? end : "")")
+  }
+
   private static let bundle = LiveSamples.widget("bundle/feed") {
     $0.data = ["state": .string("broken"), "problem": .string("feed.yaml:3: no")]
   }
@@ -266,7 +307,7 @@ import WidgetTerminal
         + "stores no events. To change that, start its program.")
     #expect(
       try press(Self.facts("bundle/feed", [Self.host(isStale: false), Self.bundle]), Self.stale())
-        .hasPrefix("The bundle feed is broken now; "))
+        .hasPrefix("Bundle feed is broken now; "))
   }
 
   @Test func `an answered press causes no notice`() throws {

@@ -110,7 +110,7 @@ struct LiveDetails {
     case .noHost:
       say("No widgetd-host is known to run its bundle. Start one: \(staleness.hostStart)")
     case .bundle(let state, let problem):
-      say("Its bundle is \(state).")
+      say("Its bundle \(Staleness.words(forState: state)).")
       if !problem.isEmpty { say(problem) }
     case .providerAway(let provider):
       say("No provider \"\(provider.onOneLine)\" is connected.")

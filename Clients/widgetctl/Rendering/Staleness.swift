@@ -80,10 +80,25 @@ struct Staleness: Sendable {
     if let bundle, let state = bundle.data["state"]?.plainText.onOneLine, state != "running",
       state != "failing"
     {
-      return .bundle(state: state, problem: bundle.data["problem"]?.plainText.onOneLine ?? "")
+      return .bundle(state: state, problem: problem(of: bundle, kind))
     }
     if !failed.isEmpty { return .sources(failed) }
     return host == nil ? .noHost : .unknown
+  }
+
+  /// The problem of the widget's bundle. Widgets of others stay when the bundle is removed, so their
+  /// problem does not have the loss.
+  private func problem(of bundle: Widget, _ kind: RegisteredKind) -> String {
+    let problem = bundle.data["problem"]?.plainText.onOneLine ?? ""
+    guard widget.applySet != kind.provider,
+      let loss = problem.firstRange(of: ", or the widgets of the bundle are removed")
+    else { return problem }
+    return String(problem[..<loss.lowerBound])
+  }
+
+  /// `has failed`, `is stopped`
+  static func words(forState state: String) -> String {
+    state == "failed" ? "has failed" : "is \(state)"
   }
 
   /// The message about the absent program that would take the widget's events, such as `no
@@ -94,7 +109,8 @@ struct Staleness: Sendable {
     case .silent(let name, _): return "no answer comes from \(name)"
     case .hostEnded, .noHost: return "no widgetd-host runs the kind \"\(kind.kind.name)\""
     case .bundle(let state, _):
-      return "bundle \(kind.provider.dropFirst("bundle/".count)) is \(state)"
+      let bundle = OwnerName.bundle(kind.provider) ?? kind.provider
+      return "bundle \(bundle) \(Staleness.words(forState: state))"
     case .provider(let name), .providerAway(let name):
       return "no provider \"\(name.onOneLine)\" runs the kind \"\(kind.kind.name)\""
     case .sources, .providerSilent, .mark, .unknown, .timeline, .activitySilent, .activityExpired:
@@ -141,7 +157,8 @@ struct Staleness: Sendable {
     case .hostEnded(let end): return "widgetd-host is away \(span(end))"
     case .noHost: return "not updated \(time): no widgetd-host runs"
     case .bundle(let state, let problem):
-      return "its bundle is \(state) \(time)" + (problem.isEmpty ? "" : ": \(problem)")
+      return "its bundle \(Staleness.words(forState: state)) \(time)"
+        + (problem.isEmpty ? "" : ": \(problem)")
     case .providerAway(let name):
       return "not updated \(time): its provider \"\(name.onOneLine)\" is not connected"
     case .providerSilent(let name):

@@ -1,3 +1,4 @@
+import WidgetBundle
 import WidgetModel
 
 /// A problem of a widget, on one line.
@@ -43,13 +44,14 @@ extension Widget {
     problems(dates, providers, most: most).map(\.text)
   }
 
-  /// The line about a kind that is not registered, with the time since the widget's last change.
-  /// Nil if the kind is registered.
+  /// The line about a kind that is not registered, with the time since the widget's last change. If an
+  /// error says why the widget is stale, the line has no time. Nil if the kind is registered.
   ///
   /// - Parameter span: The words for the time since then: `for 5m`.
   func kindProblem(_ span: (Timestamp) -> String) -> String? {
     guard isOfUnknownKind else { return nil }
-    return "the kind \"\(kind)\" is not registered; not updated \(span(updateTime))"
+    let problem = "the kind \"\(kind)\" is not registered"
+    return hasBundleError ? problem : "\(problem); not updated \(span(updateTime))"
   }
 
   /// The same with the age relative to now.
@@ -67,10 +69,21 @@ extension Widget {
     return content
   }
 
-  /// Whether the widget's error has the reason of its staleness already: a failed source.
+  /// Whether the widget's error has the reason of its staleness already: a failed source, or the file
+  /// of the bundle.
   func repeatsError(_ staleness: Staleness) -> Bool {
-    guard case .sources = staleness.cause else { return false }
-    return error?.reason == "SOURCE_FAILED"
+    switch staleness.cause {
+    case .sources: error?.reason == "SOURCE_FAILED"
+    case .bundle, .unknown: hasBundleError
+    case .hostEnded, .noHost, .silent, .providerAway, .providerSilent, .provider, .mark, .timeline,
+      .activitySilent, .activityExpired:
+      false
+    }
+  }
+
+  /// Whether the host has made the widget stale because of the file of a bundle, and says so.
+  private var hasBundleError: Bool {
+    isStale && error?.all.contains { $0.reason == WidgetOffer.reason } == true
   }
 
   /// A line for each failed source and action of a bundle's widget. Placeholders in the content may
