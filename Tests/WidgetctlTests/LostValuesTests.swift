@@ -40,6 +40,20 @@ import WidgetModel
       ])
   }
 
+  @Test(
+    arguments: [
+      (0, nil),
+      (1, "1 widget of others with a kind of bundle desk stays"),
+      (6, "6 widgets of others with a kind of bundle desk stay"),
+    ] as [(Int64, String?)])
+  func `a removal names the widgets of others, which stay`(count: Int64, words: String?) {
+    var widget = Samples.widget
+    let first: [Value] = count == 0 ? [] : [.string("a")]
+    widget.data = ["others": .int(count), "othersFirst": .list(first)]
+    let end = " with all data, but without the kind: a" + (count > 1 ? ", …" : "")
+    #expect(StayingWidgets.line(of: "desk", BundleStanding(widget)) == words.map { $0 + end })
+  }
+
   @Test func `a hidden or moved widget loses that, too`() {
     var widget = Samples.widget
     widget.applySet = "bundle/top"

@@ -344,7 +344,8 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     discussion: """
       The command deletes the bundle's folder and the kept versions. Files that you wrote into the \
       folder may be the only copy, so the command deletes them only with --force. The output names \
-      the values of the widgets that somebody had set, because they go with the widgets. If \
+      the values of the widgets that somebody had set, because they go with the widgets. It also \
+      names the widgets of others with a kind of the bundle, which stay. If \
       widgetd-host does not run, the widgets stay until it runs again.
 
       Examples:
@@ -367,11 +368,13 @@ struct BundleRemoveCommand: AsyncParsableCommand {
   func run() async throws {
     if remote.remote { return try await BundleRemote.remove(ids, force: force, global) }
     let installer = try folder.installer()
-    let known = await LostValues.ask(
-      of: ids, in: BundleStanding.resolved(installer.path) ?? installer.path,
-      try? global.session())
+    let (place, session) = (
+      BundleStanding.resolved(installer.path) ?? installer.path, try? global.session()
+    )
+    let known = await LostValues.ask(of: ids, in: place, session)
     if known == nil { BundleText.warn(LostValues.unknown(ids)) }
     let lost = known ?? []
+    let staying = known == nil ? [] : await StayingWidgets.ask(of: ids, in: place, session)
     for id in ids {
       try await folder.carryOut(installer, having: id, global) { () throws(BundleInstallerError) in
         try installer.remove(id, force: force)
@@ -382,6 +385,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     let printer = global.session(socketPath: "").printer
     printer.print(LostValues.document(removed: ids, lost)) {
       LostValues.text(removed: ids, lost, isLive == true ? .done : .pending)
+        + StayingWidgets.text(staying)
     }
   }
 }

@@ -258,6 +258,7 @@ enum BundleRemote {
     let known = await LostValues.ask(of: ids, session)
     if known == nil { BundleText.warn(LostValues.unknown(ids)) }
     let lost = known ?? []
+    let staying = known == nil ? [] : await StayingWidgets.ask(of: ids, session)
     for id in ids {
       _ = try await advising(global) { () async throws(ClientError) in
         try await session.client.deleteBundle(
@@ -265,7 +266,7 @@ enum BundleRemote {
       }
     }
     session.printer.print(LostValues.document(removed: ids, lost)) {
-      LostValues.text(removed: ids, lost)
+      LostValues.text(removed: ids, lost) + StayingWidgets.text(staying)
     }
   }
 
