@@ -32,6 +32,16 @@ struct OpenBracket {
   }
 }
 
+extension YAMLFailure {
+  /// The bracket or brace of a text that has no end, for readers of JSON: the message, a hint and the
+  /// place. Nil if all have one.
+  public static func missingBracket(
+    in text: String
+  ) -> (message: String, hint: String, place: YAMLPlace)? {
+    OpenBracket(in: text)?.words
+  }
+}
+
 /// Reads the brackets of a text from the tokens of libyaml, which knows quotes and comments.
 private struct BracketScan {
   struct Bracket {

@@ -78,6 +78,12 @@ struct BundleCommandTests {
       ($0 as? CommandFailure)?.message
         == "f.json:3:1: expected , or } in an object\n  3 | \"b\": 2}\n    | ^"
     }
+    #expect {
+      _ = try DocumentReader.documents("{\n\"a\": {\n\"b\": [2}\n", name: "f.json")
+    } throws: {
+      let message = ($0 as? CommandFailure)?.message ?? ""
+      return message.hasPrefix("f.json:3:6: \"[\" is not closed; add \"]\"")
+    }
   }
 
   @Test func `a live folder is recognised through links and trailing slashes`() throws {

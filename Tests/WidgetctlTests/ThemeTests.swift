@@ -79,7 +79,7 @@ struct ThemeTests {
       return error?.message
     }
     #expect(message("{color.primary: 7")?.contains("a key in quotes") == false)
-    #expect(message("{\"color.primary\": 7")?.contains("expected , or } in an object") == true)
+    #expect(message("{\"color.primary\": 7")?.contains("\"{\" is not closed") == true)
   }
 
   @Test(arguments: ["yaml", "json"])

@@ -18,10 +18,12 @@ enum DocumentReader {
     let looksLikeJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     if looksLikeJSON || name.hasSuffix(".json") {
       do throws(JSONReader.Failure) { return try JSONReader.values(of: text) } catch {
-        let place = YAMLPlace(line: error.line, column: error.column)
+        let open =
+          error.reason.hasPrefix("expected , or") ? YAMLFailure.missingBracket(in: text) : nil
+        let place = open?.place ?? YAMLPlace(line: error.line, column: error.column)
+        let reason = open.map { "\($0.message); \($0.hint)" } ?? error.reason
         let failure = CommandFailure(
-          .invalidArgument,
-          DocumentPlaces.message(error.reason, name: name, at: place, in: text))
+          .invalidArgument, DocumentPlaces.message(reason, name: name, at: place, in: text))
         guard !name.hasSuffix(".json") else { throw failure }
         // YAML's flow style starts the same way. Only JSON has quotes around every key.
         let next = text.utf8.lazy.filter { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }.dropFirst()
