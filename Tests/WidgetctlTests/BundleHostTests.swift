@@ -231,7 +231,7 @@ import WidgetModel
     #expect(
       SetCommand.released(
         "data.n", in: widget, owners: [FieldOwner(path: "data.n", owner: "bundle/top")])
-        == "  data.n is 5; it follows bundle/top")
+        == "  data.n is 5; it follows bundle top")
     #expect(
       SetCommand.released("labels.panel", in: widget, owners: [])
         == "  labels.panel is \"top\"; no bundle and no set declares it, so it has no owner")
