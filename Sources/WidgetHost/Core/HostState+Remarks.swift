@@ -65,7 +65,9 @@ extension HostState {
       guard let kind = remark.foreignKind else { return remark }
       let known = names ?? kindNames(besides: bundle)
       names = known
-      guard let meant = kind.rawValue.closest(among: known) else { return remark }
+      // The daemon may not have taken the bundle with the kind itself yet.
+      let others = known.filter { $0 != kind.rawValue }
+      guard let meant = kind.rawValue.closest(among: others) else { return remark }
       var remark = remark
       remark.hint = "did you mean \"\(meant)\"?"
       return remark
