@@ -265,6 +265,16 @@ struct BundleOutlookTests {
     #expect(six.text == "failing: x, +6 of others: a, b, …")
   }
 
+  @Test(arguments: [("failed", true, true), ("failed", false, false), ("running", true, false)])
+  func `the list of bundles says that the previous version of a failed bundle runs`(
+    state: String, runs: Bool, isTold: Bool
+  ) {
+    var widget = Samples.widget
+    widget.data = ["state": .string(state), "problem": .string("x"), "runs": .bool(runs)]
+    let told = isTold ? "\(state), the previous version runs: x" : "\(state): x"
+    #expect(BundleStanding(widget).text == told)
+  }
+
   @Test func `values that do not fit the bundle's kind are named`() throws {
     let name = try kind()
     let shape = Kind(

@@ -130,7 +130,8 @@ struct BundleListCommand: AsyncParsableCommand {
       If the usual folder has no bundles, the command lists a folder that widgetd-host runs.
 
       The reason follows the state. STATE is "not running" if no host runs the folder of bundles. \
-      If the file has a mistake, STATE shows the mistake. \
+      If the file has a mistake, STATE shows the mistake. If the previous version of a failed \
+      bundle still runs, STATE says so. \
       "+2 of others" means that others have created 2 widgets of the bundle's kinds. The first ids \
       follow. A note below the table names each field whose value in the file has no effect, \
       because another user or program has set the field.
@@ -218,7 +219,8 @@ struct BundleListCommand: AsyncParsableCommand {
             .init(standing?.id ?? item.id), .init(standing?.version.nonEmpty ?? "-"), .init("-"),
             .init(standing.map { "\($0.widgetCount)" } ?? "-"),
             .init(
-              standing.map { "\(isTold ? $0.state + ":" : $0.text + ";") \(reason)" } ?? reason,
+              standing.map { "\(isTold ? $0.stateWords + ":" : $0.text + ";") \(reason)" }
+                ?? reason,
               .bad, reason: reason))
         }
       }

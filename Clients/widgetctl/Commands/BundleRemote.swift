@@ -196,7 +196,7 @@ enum BundleRemote {
         let state =
           bundle.problem.isEmpty
           ? standing?.text ?? BundleListCommand.unreported
-          : "\(standing?.state ?? "failed"): \(BundleStanding.firstLine(of: bundle.problem))"
+          : "\(standing?.stateWords ?? "failed"): \(BundleStanding.firstLine(of: bundle.problem))"
         table.add(
           .init(bundle.id), .init(bundle.version.isEmpty ? "-" : bundle.version),
           .init("\(bundle.kinds.count)"), .init("\(bundle.widgets.count)"),

@@ -15,6 +15,8 @@ struct BundleStanding: Hashable, Sendable {
   var othersFirst: [String] = []
   /// Possible mistakes in its file.
   var remarks: [String] = []
+  /// Whether a version runs. In the state `failed`, it is the previous one.
+  private(set) var runs = false
   /// Whether a host runs, and this bundle is not in its folders.
   private(set) var isElsewhere = false
 
@@ -61,6 +63,7 @@ struct BundleStanding: Hashable, Sendable {
     others = number("others")
     othersFirst = texts("othersFirst")
     remarks = texts("remarks")
+    runs = widget.data["runs"] == .bool(true)
   }
 
   /// On one line: `failing: widget note: Feed failed: no answer (since …)`, `running, +2 of others: a, b`
@@ -72,7 +75,12 @@ struct BundleStanding: Hashable, Sendable {
 
   private var standing: String {
     let line = BundleStanding.firstLine(of: problem)
-    return line.isEmpty ? state : "\(state): \(line)"
+    return line.isEmpty ? stateWords : "\(stateWords): \(line)"
+  }
+
+  /// `failing`, `failed, the previous version runs`
+  var stateWords: String {
+    state == "failed" && runs ? "failed, the previous version runs" : state
   }
 
   /// `a bundle has failed: clock`, `2 bundles have failed: clock, feed`. Nil if none has failed.
