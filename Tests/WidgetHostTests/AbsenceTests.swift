@@ -10,6 +10,8 @@ struct AbsenceTests {
   private var state = HostState(home: "/home/me", seed: 1)
   private let limit = HostLimits().absenceMax
 
+  init() { _ = state.daemonIsBack(at: now) }
+
   private func bundle(
     _ id: String = "a", kind: String = "k", widget: String = "w", digest: UInt64 = 1
   ) throws -> HostState.Found {
@@ -90,6 +92,47 @@ struct AbsenceTests {
         "bundle a removed: 1 widget, with data that users or actions had set: w data.items"
       ])
     #expect(state.standings.isEmpty && state.nextDeadline == nil)
+  }
+
+  @Test(arguments: [false, true])
+  mutating func `the time of a missing folder stands still while the daemon is away`(
+    isRemembered: Bool
+  ) throws {
+    if isRemembered {
+      _ = state.remembered([.init(id: "a", path: "/b/x", absence: .missing)], at: now)
+    } else {
+      try run()
+      _ = state.lost("/b/x", .missing, at: now)
+    }
+    #expect(pass(.seconds(20)).withdrawn.isEmpty)
+    let away = state.daemonIsAway(at: now)
+    let words = "put it back within 30 seconds after the daemon is back, or the widgets of"
+    #expect(away.reports.count == 1 && away.reports.first?.contains(words) == true)
+    #expect(problem().contains(words) && state.nextDeadline == nil)
+    #expect(pass(limit * 10).withdrawn.isEmpty)
+    now.wall = Timestamp.epoch.advanced(by: .seconds(100))
+    let back = state.daemonIsBack(at: now)
+    #expect(back.reports.first?.contains("put it back by 1970-01-01T00:02:10Z, or") == true)
+    #expect(problem().contains("put it back by 1970-01-01T00:02:10Z, or"))
+    #expect(state.daemonIsBack(at: now).isEmpty)
+    #expect(pass(limit - .milliseconds(1)).withdrawn.isEmpty)
+    #expect(pass(.milliseconds(1)).withdrawn == ["a"])
+  }
+
+  @Test mutating func `a folder that goes while the daemon is away has its time after that`()
+    throws
+  {
+    try run()
+    _ = state.daemonIsAway(at: now)
+    let lost = state.lost("/b/x", .missing, at: now)
+    #expect(lost.reports.first?.contains("within 30 seconds after the daemon is back") == true)
+    #expect(pass(limit * 2).withdrawn.isEmpty)
+    var other = state
+    _ = other.found(try bundle(), in: "/b/x", at: now)
+    #expect(other.daemonIsBack(at: now).isEmpty && other.nextDeadline == nil)
+    _ = state.daemonIsBack(at: now)
+    #expect(pass(limit - .milliseconds(1)).withdrawn.isEmpty)
+    #expect(pass(.milliseconds(1)).withdrawn == ["a"])
   }
 
   @Test mutating func `the log of a removal does not call the status a user's data`() throws {
@@ -290,6 +333,15 @@ struct AbsenceTests {
     #expect(state.blocked("b", by: ["c"]).isEmpty)
     #expect(state.blocked("b", by: ["a"]).handedOver == (isNew ? ["a -> b"] : []))
     #expect(pass(limit).withdrawn == (isNew ? [] : ["a"]))
+  }
+
+  @Test mutating func `a refused bundle whose folder is missing takes nothing over`() throws {
+    _ = state.found(try bundle("b"), in: "/b/y", at: now)
+    _ = state.remembered([.init(id: "a", path: "/b/x", absence: .missing)], at: now)
+    _ = pass(.seconds(20))
+    _ = state.lost("/b/y", .missing, at: now)
+    #expect(state.blocked("b", by: ["a"]).isEmpty)
+    #expect(pass(limit - .seconds(20)).withdrawn == ["a"])
   }
 
   @Test mutating func `a broken file keeps the widgets of all bundles that its folder had`()

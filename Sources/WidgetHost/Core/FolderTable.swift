@@ -18,7 +18,8 @@ struct FolderState: Sendable {
   fileprivate(set) var suspicion: HostState.Found?
   /// The reason why the folder has no bundle's file now; nil if it has one.
   fileprivate(set) var absence: HostState.Absence?
-  /// The time at which the widgets of the missing bundle are removed; nil for never.
+  /// The time at which the widgets of the missing bundle are removed; nil for never, and while the
+  /// time stands still.
   fileprivate(set) var removeAt: Duration?
   /// Whether the file is as the installer wrote it.
   fileprivate(set) var isInstalled = false
@@ -127,7 +128,8 @@ struct FolderTable: Sendable {
 
   /// The folder has no bundle's file.
   ///
-  /// - Parameter removal: the time at which the widgets are removed; nil for never.
+  /// - Parameter removal: the time at which the widgets are removed; nil for never, and while the
+  ///   time stands still.
   mutating func miss(
     _ path: String, _ absence: HostState.Absence, problem: String, until removal: Duration?
   ) {

@@ -216,6 +216,9 @@ struct HostMachine: Sendable {
     case .remembered(let known):
       pass(bundles.remembered(known, at: now), at: now)
       daemon.setFolders(bundles.knownFolders)
+    case .attendance(let isAway):
+      guard !isStopped else { return }
+      pass(isAway ? bundles.daemonIsAway(at: now) : bundles.daemonIsBack(at: now), at: now)
     case .event(let event): trace(event, at: now)
     case .preview(let question, let generation, let session):
       guard !isStopped, let (bundle, instance) = bundles.preview(of: generation) else { return }

@@ -3,12 +3,16 @@ public import WidgetModel
 
 // Bundles whose folder or file is missing. It may be away for a moment only, during an unmount, a
 // checkout or a copy. So the widgets, with all that users have entered, outlive it.
+//
+// The time of the widgets runs only while the daemon has this host. Otherwise nobody could see the
+// problem, and a machine that starts again could lose the values of users at once.
 extension HostState {
   /// The reason why a folder has no bundle's file.
   public enum Absence: Hashable, Sendable {
     /// `widgetctl bundle rm` or `DeleteBundle` has removed the bundle, so its widgets go at once.
     case removed
-    /// The folder or the file is missing. The widgets go after `HostLimits.absenceMax`.
+    /// The folder or the file is missing. The widgets go after `HostLimits.absenceMax`, in which the
+    /// daemon has this host.
     case missing
     /// The folder of bundles is missing or cannot be read, for this reason. Nobody knows what is in
     /// it, so the widgets stay.
@@ -60,20 +64,31 @@ extension HostState {
     guard absence != .removed, !hasOther, let shown = id ?? folder.remembered.last?.id else {
       return remove(path, at: now) + standing()
     }
-    let problem = note(absence, of: path, with: shown, at: now)
-    var outputs: [Output] = [.report("bundle \(shown): \(problem.own)")]
-    if id == nil {
-      for known in folder.remembered { outputs.append(.mark(id: known.id, problem: problem.own)) }
-    } else {
-      outputs += setProblem(
-        problem.own, of: shown, forOthers: problem.others, isAbsent: true, at: now)
-    }
+    var outputs = announce(absence, of: path, with: shown, at: now)
     // The folder may have another name, and the bundle in it another id.
     for other in running.ids where other != id {
-      guard let heir = running[other], !HostState.isCopy(heir, at: now) else { continue }
+      guard let heir = running[other], folders[heir.folder]?.absence == nil,
+        !HostState.isCopy(heir, at: now)
+      else { continue }
       outputs += inherit(heir.instance.bundle, at: now)
     }
     return outputs + standing()
+  }
+
+  /// Shows that the folder of a bundle is missing, in the log and on the widgets.
+  private mutating func announce(
+    _ absence: Absence, of path: String, with id: String, at now: HostTime
+  ) -> [Output] {
+    let problem = note(absence, of: path, with: id, at: now)
+    var outputs: [Output] = [.report("bundle \(id): \(problem.own)")]
+    guard running.bundle(in: path) == nil else {
+      return outputs
+        + setProblem(problem.own, of: id, forOthers: problem.others, isAbsent: true, at: now)
+    }
+    for known in folders[path]?.remembered ?? [] {
+      outputs.append(.mark(id: known.id, problem: problem.own))
+    }
+    return outputs
   }
 
   /// Whether a bundle has been refused for longer than a renaming takes. Such a bundle is probably a copy
@@ -99,11 +114,15 @@ extension HostState {
           + " the folder back"
       )
     case .missing, .removed:
-      removal = now.uptime + limits.absenceMax
       var what = "the bundle's file in \(path) is missing; put it back"
       if case .broken(let words, _)? = folders[path]?.suspicion { what = "\(words). Do this" }
-      // The time of day stays true, whenever it is read.
-      what += " by \(RFC3339.text(now.wall.advanced(by: limits.absenceMax).wholeSeconds))"
+      if isDaemonAway {
+        what += " within \(limits.absenceMax.components.seconds) seconds after the daemon is back"
+      } else {
+        removal = now.uptime + limits.absenceMax
+        // The time of day stays true, whenever it is read.
+        what += " by \(RFC3339.text(now.wall.advanced(by: limits.absenceMax).wholeSeconds))"
+      }
       problem = (
         "\(what), or the widgets of the bundle are removed with their data",
         "\(what), or bundle \(id) is removed, and with it the kind of this widget; the widget and"
@@ -121,6 +140,31 @@ extension HostState {
     if let id { outputs += letGo(id, at: now) }
     for known in folder?.remembered ?? [] { outputs += forget(known) }
     return outputs
+  }
+
+  /// The daemon has lost this host. The time of missing folders stands still.
+  mutating func daemonIsAway(at now: HostTime) -> [Output] {
+    guard !isDaemonAway else { return [] }
+    isDaemonAway = true
+    return announceMissing(at: now)
+  }
+
+  /// The daemon has this host, for the first time or again. Bundles need a moment to connect, and
+  /// users see the problem only now, so the widgets stay for their whole time.
+  mutating func daemonIsBack(at now: HostTime) -> [Output] {
+    guard isDaemonAway else { return [] }
+    isDaemonAway = false
+    return announceMissing(at: now)
+  }
+
+  /// Shows the new time for which the widgets of missing folders stay.
+  private mutating func announceMissing(at now: HostTime) -> [Output] {
+    var outputs: [Output] = []
+    for (path, folder) in folders.all where folder.absence == .missing {
+      guard let id = running.bundle(in: path) ?? folder.remembered.last?.id else { continue }
+      outputs += announce(.missing, of: path, with: id, at: now)
+    }
+    return outputs.isEmpty ? [] : outputs + standing()
   }
 
   /// The missing folders whose widgets are removed now.
@@ -203,9 +247,10 @@ extension HostState {
   /// another one is missing since the start of this host, and no earlier host ran the refused bundle,
   /// somebody has renamed the folder and changed the id.
   mutating func blocked(_ id: String, by others: Set<String>) -> [Output] {
-    guard let heir = running[id]?.instance.bundle, formerIDs?.contains(id) == false else {
-      return []
-    }
+    guard let current = running[id], formerIDs?.contains(id) == false,
+      folders[current.folder]?.absence == nil
+    else { return [] }
+    let heir = current.instance.bundle
     var outputs: [Output] = []
     for (path, folder) in folders.all
     where folder.absence == .missing && running.bundle(in: path) == nil {

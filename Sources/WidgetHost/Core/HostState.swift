@@ -45,41 +45,12 @@ public struct HostState: Sendable {
     case note(String)
   }
 
-  /// The state of a bundle, as its widget shows it.
-  public struct Standing: Hashable, Sendable {
-    public enum State: String, Hashable, Sendable { case running, failing, failed, stopped }
-
-    public var id: String
-    public var name: String
-    public var version: String
-    public var state: State
-    public var problem: String
-    public var path: String
-    /// The load time of the version that runs, or ran last.
-    public var loaded: Timestamp?
-    /// The number of its own widgets, of any kind.
-    public var widgetCount: Int
-    /// The failures that the content of its widgets does not show, the newest first.
-    public var failures: [BundleFailure] = []
-    /// Whether a version runs. In the state `failed`, it is the previous one.
-    public var runs = false
-    /// The number of widgets of its kinds that are not its own, and the first ones with their owners.
-    public var otherCount = 0
-    public var others: [String] = []
-    /// The events that its kinds react to, by kind, without events of nodes and events that the
-    /// daemon handles.
-    public var handled: [KindName: [String]] = [:]
-    /// Widgets that wait for their removal, values that are gone with removed widgets, settings that
-    /// are not in force, and possible mistakes in the bundle's file, with the place.
-    public var remarks: [String] = []
-  }
-
   let limits: HostLimits
   private let isStub: Bool
   private let home: String
   private let programFolders: [String]
   /// The name of a user; nil if no user has the number.
-  private let userName: @Sendable (UInt32) -> String?
+  let userName: @Sendable (UInt32) -> String?
   private var numbers: SeededNumbers
   private var lastGeneration: UInt64 = 0
   // Both have private state, which only their functions change.
@@ -92,9 +63,11 @@ public struct HostState: Sendable {
   var removedIDs: Set<String> = []
   /// The reports that wait for the end of a look.
   var unsaid = UnsaidReports()
-  private var isStopping = false
+  private(set) var isStopping = false
+  /// Whether the daemon does not have this host now. See `HostState+Absence`.
+  var isDaemonAway = true
   /// The widgets of the last output `standing`, to output only changes.
-  private var told: [WidgetSpec]?
+  var told: [WidgetSpec]?
   /// The ends of the traces, by bundle.
   private var traceEnds: [String: Duration] = [:]
 
@@ -409,69 +382,5 @@ public struct HostState: Sendable {
     var cancelled: [Effect] = []
     for id in running.ids { cancelled += running.change(id) { $0.stop() } ?? [] }
     return (cancelled, standings.compactMap(HostState.spec))
-  }
-
-  // MARK: How things stand
-
-  public var standings: [Standing] {
-    var result: [Standing] = []
-    var taken: Set<String> = []
-    for (path, folder) in folders.all {
-      let current = running[folder.id].flatMap { $0.folder == path ? $0 : nil }
-      let problem = folder.problem ?? current?.refusal
-      var id = folder.id
-      // If two folders have the same bundle, the second folder is shown under its fallback name.
-      if current == nil, folder.bundle != nil || taken.contains(id) { id = folder.fallbackID }
-      var name = id
-      var number = 1
-      while taken.contains(name) || (current == nil && running[name] != nil) {
-        number += 1
-        name = "\(id)-\(number)"
-      }
-      taken.insert(name)
-      let shown = current?.instance.bundle ?? folder.bundle
-      let failures = current?.instance.failures ?? []
-      let lines = failures.prefix(limits.failuresShownMax).map(\.line)
-      let more = failures.count - lines.count
-      result.append(
-        Standing(
-          id: name, name: shown?.name ?? "", version: shown?.version ?? "",
-          state: isStopping
-            ? .stopped : problem != nil ? .failed : failures.isEmpty ? .running : .failing,
-          problem: problem
-            ?? (lines + (more > 0 ? ["(and \(more) more)"] : [])).joined(separator: "\n"),
-          path: path, loaded: current?.loaded ?? folder.remembered.last?.loaded,
-          widgetCount: current.map(widgetCount(of:)) ?? 0,
-          failures: Array(failures.prefix(limits.failuresShownMax)),
-          runs: !isStopping && (current.map(runs) ?? false),
-          otherCount: current?.instance.others.ids.count ?? 0,
-          others: current?.instance.others.names(countMax: limits.othersShownMax) ?? [],
-          handled: current?.instance.bundle.handledEvents ?? [:],
-          remarks: heldRemarks(current) + (current?.losses ?? [])
-            + (shown?.defaults.problems ?? [])
-            + (shown.map(remarks(of:)) ?? []).map(\.description)))
-    }
-    return result
-  }
-
-  /// Notes a value that is gone with its widget, so that the bundle's widget shows it.
-  mutating func lost(_ field: BundleClaims.KeptField, of id: String) -> [Output] {
-    let message = field.message(by: "", names: userName)
-    let isShown = running.lost(message, of: id, countMax: limits.failuresShownMax)
-    return isShown ? standing() : []
-  }
-
-  /// Notes the widgets that the file lacks, and that wait for their removal.
-  mutating func held(_ widgets: [Holds.Waiting], generation: UInt64) -> [Output] {
-    guard let id = running.id(of: generation) else { return [] }
-    running.set(id, held: widgets)
-    return standing()
-  }
-
-  mutating func standing() -> [Output] {
-    let specs = standings.compactMap(HostState.spec)
-    guard specs != told else { return [] }
-    told = specs
-    return [.standing(specs)]
   }
 }

@@ -99,16 +99,25 @@ extension ConversationSimulation {
       processes[host]?.folders.remove(path)
       let found = disk[path].map { choices[$0] }
       log.note("host \(host) finds \(disk[path] ?? -1) in \(path)")
-      let absence = absence()
-      input(host) { $0.found(found, in: path, absence: absence, at: $1) }
+      find(found, in: path, absence(), host)
     }
+  }
+
+  /// The host looks into a folder.
+  mutating func find(
+    _ found: HostState.Found?, in path: String, _ absence: HostState.Absence, _ host: Int
+  ) {
+    let isMissing = found == nil && absence == .missing
+    if !isMissing { processes[host]?.missing.remove(path) }
+    input(host) { $0.found(found, in: path, absence: absence, at: $1) }
+    if isMissing { processes[host]?.missing.insert(path) }
   }
 
   /// Why a folder has no bundle: any reason, until everything is mended.
   private mutating func absence() -> HostState.Absence {
     guard !isMended else { return .missing }
-    guard !isGentle else { return .unavailable("/b does not exist") }
-    return [.removed, .missing, .unavailable("/b does not exist")][roll(3)]
+    let absences: [HostState.Absence] = [.missing, .unavailable("/b does not exist"), .removed]
+    return absences[roll(isGentle ? 2 : 3)]
   }
 
   mutating func connect(_ id: SessionID, _ host: Int) {

@@ -7,7 +7,7 @@ import WidgetModel
 /// Lost connections, kills, stops, reloads, and a stranger that takes names.
 extension ConversationSimulation {
   mutating func harm() {
-    switch roll(18) {
+    switch roll(19) {
     case 0, 1: loseConnections(roll(2))
     case 2:
       log.note("the daemon ends")
@@ -75,8 +75,34 @@ extension ConversationSimulation {
       log.note("a user sets a value of \(id)")
       daemon.setValue(of: id)
       tellNews()
+    case 17: missFolder()
     default: passTime()
     }
+  }
+
+  /// A folder goes, and then the daemon ends. Both stay away for longer than the widgets of a
+  /// missing folder stay. Only the daemon comes back.
+  private mutating func missFolder() {
+    let host = roll(2)
+    let path = ConversationSimulation.paths[roll(2)]
+    guard processes[host]?.machine.bundles.hasBundle(in: path) == true,
+      processes[host]?.stoppedAt == nil
+    else { return }
+    log.note("\(path) is missing, and the daemon ends")
+    counts.absences += 1
+    disk[path] = nil
+    for other in processes.indices { processes[other]?.folders.insert(path) }
+    processes[host]?.folders.remove(path)
+    find(nil, in: path, .missing, host)
+    daemon.isUp = false
+    daemon.holders = daemon.holders.filter { $0.value.session == nil && $0.value.host < 0 }
+    for other in processes.indices { loseConnections(other) }
+    let end = now + HostLimits().absenceMax * 1.5
+    for _ in 0..<200 where now < end && violations.isEmpty { deliverOne() }
+    see()
+    now = max(now, end)
+    daemon.isUp = true
+    for _ in 0..<40 where violations.isEmpty { deliverOne() }
   }
 
   mutating func loseConnections(_ host: Int) {

@@ -22,6 +22,7 @@ struct ConversationSimulation {
     var withdrawals = 0
     var takings = 0
     var holds = 0
+    var absences = 0
     var steps = 0
 
     static func += (left: inout Counts, right: Counts) {
@@ -36,6 +37,7 @@ struct ConversationSimulation {
       left.withdrawals += right.withdrawals
       left.takings += right.takings
       left.holds += right.holds
+      left.absences += right.absences
       left.steps += right.steps
     }
   }
@@ -69,8 +71,11 @@ struct ConversationSimulation {
     var watches: [WatchID: Watch] = [:]
     var calls: [Call] = []
     var folders: Set<String> = []
-    /// When a running version last had a widget, by its id and its kind.
+    /// When a running version last had a widget, by its id and its kind. The version of a missing
+    /// folder has its widgets only while the daemon does not have the host.
     var seen: [String: Duration] = [:]
+    /// The folders that the host knows as missing.
+    var missing: Set<String> = []
     var stoppedAt: Duration?
     var hasEnded = false
   }
@@ -103,8 +108,8 @@ struct ConversationSimulation {
   var canLeaveRemains = false
   /// Whether the history is over, and nothing does harm any more.
   var isMended = false
-  /// Whether nobody removes bundles, and folders are only unavailable. Then the hosts remove
-  /// widgets with values of users only after their time.
+  /// Whether nobody removes bundles, and folders are only missing or unavailable. Then the hosts
+  /// remove widgets with values of users only after their time.
   let isGentle: Bool
   let log: Log
 
@@ -319,14 +324,28 @@ struct ConversationSimulation {
 
   // MARK: Values of users
 
-  /// Notes which widgets the running versions have.
+  /// Notes which widgets the running versions have. If a folder is missing, the time of its widgets
+  /// runs only while the daemon has the host.
   mutating func see() {
     for host in processes.indices {
-      guard let links = processes[host]?.machine.daemon.links else { continue }
+      guard let links = processes[host]?.machine.daemon.links,
+        let bundles = processes[host]?.machine.bundles, let missing = processes[host]?.missing
+      else { continue }
+      let isAway = processes[host]?.machine.daemon.host.isHolding == false
       for link in links.all {
+        let folder = bundles.running[link.bundle.id]?.folder ?? ""
+        guard isAway || !missing.contains(folder) else { continue }
         for spec in link.bundle.widgets {
           processes[host]?.seen["\(spec.id?.rawValue ?? "") \(spec.kind)"] = now
         }
+      }
+      guard isAway else { continue }
+      // An earlier host has run the bundles of these folders.
+      let remembered = bundles.folders.all.filter { $0.folder.absence != nil }
+        .flatMap(\.folder.remembered)
+      for widget in daemon.sortedWidgets
+      where remembered.contains(where: { HostState.provider(of: $0.id) == widget.applySet }) {
+        processes[host]?.seen[widget.place] = now
       }
     }
   }

@@ -45,7 +45,7 @@ struct ConversationSimulationTests {
     // The simulation must have done these things. Otherwise it proves nothing about them.
     for count in [
       counts.losses, counts.kills, counts.stops, counts.hostRefusals, counts.bundleRefusals,
-      counts.reloads, counts.takeOvers, counts.restorations, counts.withdrawals,
+      counts.reloads, counts.takeOvers, counts.restorations, counts.withdrawals, counts.absences,
     ] {
       #expect(count > seeds.count / 50, "\(counts)")
     }

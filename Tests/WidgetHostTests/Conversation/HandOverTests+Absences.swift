@@ -38,14 +38,37 @@ extension HandOverTests {
     #expect(widget("v") == nil && state("g") == "mine stale " && error("g") == "")
   }
 
-  @Test mutating func `it ends if the daemon is away when the bundle is removed`() throws {
+  /// The daemon is away when the time of the missing folder would have been over.
+  @Test(arguments: [false, true])
+  mutating func `a missing bundle stays for its whole time after the return of the daemon`(
+    comesBack: Bool
+  ) throws {
+    func problem() -> String {
+      if case .string(let text)? = widget("bundle/a")?.data["problem"] { text } else { "" }
+    }
     try beginWithGuest()
+    daemon.setValue(of: try #require(WidgetID("v")))
     lose()
     pass(limit / 2)
     try loseDaemon()
     pass(limit)
     #expect(error("g").contains("put it back by 1970-01-01T00:00:30Z"))
-    try regainDaemon()
+    try regainDaemon("a")
+    pass(.seconds(2))
+    let words = "put it back by 1970-01-01T00:01:15Z, or"
+    #expect(error("v").contains(words) && error("g").contains(words) && problem().contains(words))
+    #expect(state("v") == "bundle/a stale a user's" && state("g") == "mine stale ")
+    #expect(reports.last { $0.contains("put it back") }?.contains(words) == true)
+    guard !comesBack else {
+      let file = try read("a", "v: {kind: k}", kinds: ["k"])
+      run(machine.found(.bundle(file, digest: digest), in: "/b/x", at: time))
+      pass(limit * 2)
+      #expect(state("v") == "bundle/a fresh a user's" && error("v") == "" && problem() == "")
+      return
+    }
+    pass(limit - .seconds(3))
+    #expect(state("v") == "bundle/a stale a user's" && daemon.lost.isEmpty)
+    pass(.seconds(1))
     #expect(widget("v") == nil && state("g") == "mine stale " && error("g") == "")
     #expect(machine.nextDeadline == nil)
   }

@@ -32,12 +32,12 @@ extension DaemonConversation {
       loseHold()
       host.opened(waitingFor: call(.ready(session), for: .hostReady))
     case .lost(let words), .refused(let words):
-      // Another host may get the session before this one.
-      loseHold()
       put(.release)
       report(
         host.hasBeenOpen
           ? "lost the daemon; reconnecting: \(words)" : "waiting for the daemon: \(words)")
+      // Another host may get the session before this one.
+      loseHold()
     // The data of the host's widgets is always fresh, so the answer is an empty patch.
     case .asked(let id, let isRefresh):
       if isRefresh {
@@ -62,6 +62,7 @@ extension DaemonConversation {
   }
 
   private mutating func loseHold() {
+    if host.isHolding { put(.attendance(isAway: true)) }
     refusals.forget()
     cancel(host.loseHold())
     cancel(standing.suspend())
@@ -72,6 +73,7 @@ extension DaemonConversation {
     // The session reports the reason of its end, or opens again.
     guard case .success = result else { return }
     host.hold()
+    put(.attendance(isAway: false))
     prolongHolds(at: now)
     standing.begin()
   }

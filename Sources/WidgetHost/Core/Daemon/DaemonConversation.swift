@@ -25,6 +25,8 @@ struct DaemonConversation: Sendable {
     case blocked(id: String, by: Set<String>)
     /// The bundles that the daemon has, from an earlier host perhaps.
     case remembered([HostState.Remembered])
+    /// The daemon has this host as the one that shows bundles, or has it no more.
+    case attendance(isAway: Bool)
     /// Somebody sent an event to a widget of the host.
     case event(Event)
     /// A client asks for a snapshot of a bundle's kind.
