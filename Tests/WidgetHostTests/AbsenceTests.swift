@@ -252,6 +252,31 @@ struct AbsenceTests {
     #expect(errors.rest(on: widget) == nil, "the kind of another bundle")
   }
 
+  @Test func `widgets whose kind is gone with a bundle become stale`() throws {
+    let (k, l) = (try #require(KindName("k")), try #require(KindName("l")))
+    let left = HostState.LeftErrors(bundle: "a", path: "/b/x", kinds: [k, l], others: [l])
+    var widget = Widget(id: try #require(WidgetID("v")), kind: k, applySet: "bundle/b")
+    #expect(left.patch(for: widget) == WidgetPatch(isStale: true))
+    widget.error = WidgetError(reason: "SOURCE_FAILED", message: "no answer")
+    #expect(left.patch(for: widget) == WidgetPatch(isStale: true, error: .some(nil)))
+    widget.isStale = true
+    #expect(left.patch(for: widget) == WidgetPatch(error: .some(nil)))
+    widget.error = nil
+    #expect(left.patch(for: widget) == nil, "it is stale already")
+    for (kind, set) in [(k, "bundle/a"), (l, "bundle/b")] {
+      let other = Widget(id: widget.id, kind: kind, applySet: set)
+      #expect(left.patch(for: other) == nil, "it goes, or another bundle serves it")
+    }
+  }
+
+  @Test mutating func `the kinds of a bundle that never ran belong to others`() throws {
+    let opened = state.found(try bundle(), in: "/b/x", at: now)
+    let generation = try #require(opened.generations.first)
+    _ = state.declared(generation: generation, refusal: "kind k is taken", at: now)
+    let left = HostState.LeftErrors(bundle: "a", path: "/b/x")
+    #expect(state.lost("/b/x", .removed, at: now).unmarked == [left])
+  }
+
   @Test mutating func `a folder of bundles that disappears after its bundles keeps the widgets`()
     throws
   {

@@ -265,9 +265,10 @@ extension HostState {
   private mutating func handOver(_ id: String, to heir: Bundle) -> [Output] {
     guard let (ended, outputs) = end(id) else { return [] }
     let note = HostState.note(of: id, heir: heir.id, hasRun: mayHaveRun(id))
+    let unmark = unmark(ended, heir: heir)
     running.forget(id)
     removedIDs.insert(id)
-    return outputs + [unmark(ended, heir: heir), .handOver(id: id, to: heir.id), note]
+    return outputs + [unmark, .handOver(id: id, to: heir.id), note]
   }
 
   /// Whether two bundles have a kind or a widget in common, and the kinds of common widgets agree.

@@ -1,7 +1,7 @@
 import WidgetBundle
 public import WidgetModel
 
-// The errors that a removed bundle leaves on widgets that stay.
+// The errors that a removed bundle leaves on widgets that stay, and the kinds that are gone with it.
 extension HostState {
   /// The errors of a bundle that is removed, or has another id. No instance of the bundle ends
   /// them.
@@ -10,12 +10,25 @@ extension HostState {
     /// The folder of the bundle. Each problem of the bundle's file names it.
     public var path: String
     /// The kinds of the bundle that no other bundle takes over. Nothing runs their sources and
-    /// actions.
+    /// actions, so widgets of these kinds become stale. The daemon does not always see to that: it
+    /// may have lost the bundle's session in a restart before.
     public var kinds: Set<KindName> = []
     /// The kinds of other bundles, which end errors on widgets of these kinds themselves.
     public var others: Set<KindName> = []
     /// Whether the bundle's own widgets count.
     public var includesOwn = false
+
+    /// The change that ends the errors of the bundle on a widget; nil if the widget stays as it is.
+    func patch(for widget: Widget) -> WidgetPatch? {
+      let rest = rest(on: widget)
+      let isLeft =
+        kinds.contains(widget.kind) && !others.contains(widget.kind) && widget.activity == nil
+        && widget.applySet != HostState.provider(of: bundle)
+      let goesStale = isLeft && !widget.isStale
+      guard rest != nil || goesStale else { return nil }
+      return WidgetPatch(
+        isStale: goesStale ? true : nil, error: rest.map { WidgetError(joining: $0) })
+    }
 
     /// The other errors of a widget; nil if the widget has no error of the bundle.
     func rest(on widget: Widget) -> [WidgetError]? {
@@ -41,11 +54,14 @@ extension HostState {
   ///   so long.
   func unmark(_ ended: RunningBundle, heir: Bundle? = nil) -> Output {
     let isAbsent = ended.instance.absentSince != nil
+    let bundle = ended.instance.bundle
     let taken = Set(heir?.kinds.map(\.kind.name) ?? [])
+    // The kinds of a bundle that never ran belong to others, perhaps.
+    let ran = ended.refusal == nil || running.wasTaken(bundle.id)
+    let kinds = ran ? Set(bundle.kinds.map(\.kind.name)) : []
     return .unmark(
       LeftErrors(
-        bundle: ended.instance.bundle.id, path: ended.folder,
-        kinds: Set(ended.instance.bundle.kinds.map(\.kind.name)).subtracting(taken),
+        bundle: bundle.id, path: ended.folder, kinds: kinds.subtracting(taken),
         others: isAbsent ? [] : taken, includesOwn: isAbsent && heir != nil))
   }
 }

@@ -214,9 +214,10 @@ public struct HostState: Sendable {
       return ends + start(bundle, in: path, at: now)
     }
     let words = mayHaveRun(id) ? removalWords(of: ended.instance) : "; it has never run"
+    let unmark = unmark(ended)
     running.forget(id)
     removedIDs.insert(id)
-    return ends + [unmark(ended), .withdraw(id: id), .note("bundle \(id) removed" + words)]
+    return ends + [unmark, .withdraw(id: id), .note("bundle \(id) removed" + words)]
   }
 
   /// Whether the daemon has, or may have, widgets of a bundle, from this host or an earlier one.

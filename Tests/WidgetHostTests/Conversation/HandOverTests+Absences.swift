@@ -73,6 +73,25 @@ extension HandOverTests {
     #expect(machine.nextDeadline == nil)
   }
 
+  /// The daemon forgets that the bundle had a session, so it does not make the widget stale.
+  @Test mutating func `a widget is stale if its kind goes while the daemon is away`() throws {
+    try beginWithGuest()
+    try loseDaemon()
+    run(machine.found(nil, in: "/b/x", absence: .removed, at: time))
+    pass(limit)
+    #expect(state("g") == "mine fresh ")
+    try regainDaemon()
+    #expect(widget("v") == nil && daemon.kinds.values.allSatisfy { $0 == HostState.provider })
+    #expect(state("g") == "mine stale " && error("g") == "")
+    // It is fresh again when a bundle with its kind runs.
+    try edit("c", "u: {kind: k}")
+    tellNews()
+    let asked = try #require(WidgetID("g"))
+    let session = try #require(sessions["bundle/c"])
+    run(machine.handle(.session(session, .asked(asked, isRefresh: false)), at: time))
+    #expect(state("g") == "mine fresh ")
+  }
+
   @Test mutating func `it ends if the host restarts meanwhile`() throws {
     try beginWithGuest()
     lose()

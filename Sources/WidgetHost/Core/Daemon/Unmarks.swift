@@ -1,12 +1,12 @@
 import WidgetModel
 
 /// The errors of bundles that are removed, or have other ids, on widgets that stay: finding the
-/// widgets, then ending the errors on each. By bundle.
+/// widgets, then ending the errors on each. Widgets whose kind is gone become stale. By bundle.
 struct Unmarks: Sendable {
   private struct Unmark: Sendable {
     var errors: HostState.LeftErrors
-    /// The widgets to change, each with the rest of its errors; nil before they are known.
-    var widgets: [(id: WidgetID, kind: KindName, rest: WidgetError?)]?
+    /// The widgets to change, each with its change; nil before they are known.
+    var widgets: [(id: WidgetID, kind: KindName, patch: WidgetPatch)]?
     var call: CallID?
     var attempts = 0
     var retryAt: Duration?
@@ -45,7 +45,7 @@ struct Unmarks: Sendable {
       }
       // The call takes it, whatever the answer is.
       unmarks[id]?.widgets = Array(widgets.dropFirst())
-      calls.append((id, .update(first.id, WidgetPatch(error: .some(first.rest)), provider: "")))
+      calls.append((id, .update(first.id, first.patch, provider: "")))
     }
     return calls
   }
@@ -62,9 +62,7 @@ struct Unmarks: Sendable {
     switch result {
     case .success(.widgets(let widgets)):
       unmark.widgets = widgets.compactMap { widget in
-        unmark.errors.rest(on: widget).map {
-          (id: widget.id, kind: widget.kind, rest: WidgetError(joining: $0))
-        }
+        unmark.errors.patch(for: widget).map { (id: widget.id, kind: widget.kind, patch: $0) }
       }
     case .success: break
     // Somebody has removed the widget meanwhile.
