@@ -419,8 +419,7 @@ struct AbsenceTests {
     let outputs = state.remembered([.init(id: "a", path: "/b/x", absence: absence)], at: now)
     #expect(outputs.withdrawn == (absence == .removed ? ["a"] : []))
     guard absence != .removed else { return }
-    let marked = outputs.contains { if case .mark(let id, _) = $0 { id == "a" } else { false } }
-    #expect(marked)
+    #expect(state.troubles["bundle/a"]?.words == problem())
     #expect(state.standings.map(\.id) == ["a"])
     // The daemon reconnects: nothing changes.
     #expect(state.remembered([.init(id: "a", path: "/b/x")], at: now).withdrawn.isEmpty)

@@ -6,6 +6,8 @@ struct FolderState: Sendable {
   /// The digest of the file of the running version; nil if the daemon refused that version.
   fileprivate(set) var goodDigest: UInt64?
   fileprivate(set) var problem: String?
+  /// The problem, for widgets of other owners; nil for the same words.
+  fileprivate(set) var problemOfOthers: String?
   /// The last valid bundle in the folder.
   fileprivate(set) var bundle: Bundle?
   /// The id to use before a valid file gives one.
@@ -34,7 +36,10 @@ struct FolderState: Sendable {
   func remembers(_ id: String) -> Bool { remembered.contains { $0.id == id } }
 
   /// The folder has a file.
-  fileprivate mutating func returned() { (absence, removeAt, suspicion) = (nil, nil, nil) }
+  fileprivate mutating func returned() {
+    (absence, removeAt, suspicion) = (nil, nil, nil)
+    problemOfOthers = nil
+  }
 }
 
 /// The folders of bundles, in the order in which they were found. The order decides which folder has
@@ -131,10 +136,12 @@ struct FolderTable: Sendable {
   /// - Parameter removal: the time at which the widgets are removed; nil for never, and while the
   ///   time stands still.
   mutating func miss(
-    _ path: String, _ absence: HostState.Absence, problem: String, until removal: Duration?
+    _ path: String, _ absence: HostState.Absence, problem: String, forOthers words: String,
+    until removal: Duration?
   ) {
     folders[path]?.absence = absence
     folders[path]?.problem = problem
+    folders[path]?.problemOfOthers = words
     folders[path]?.removeAt = removal
   }
 

@@ -186,6 +186,7 @@ struct HostMachine: Sendable {
 
   private mutating func drain(at now: HostTime) -> [Output] {
     while true {
+      if !isStopped { pass(bundles.showTroubles(at: now), at: now) }
       var new = daemon.takeOutputs()
       if new.isEmpty {
         daemon.settle(at: now)
@@ -250,7 +251,7 @@ struct HostMachine: Sendable {
       case .close(let generation): daemon.close(generation)
       case .withdraw(let id): daemon.withdraw(id)
       case .handOver(let id, let heir): daemon.withdraw(id, heir: heir)
-      case .mark(let id, let problem): daemon.mark(id, problem)
+      case .troubles(let troubles): daemon.showTroubles(troubles)
       case .unmark(let errors): daemon.unmark(errors)
       case .refused(let id, let bundle): daemon.refusedVersion(id, bundle)
       case .effect(let effect): pass(effect, at: now)

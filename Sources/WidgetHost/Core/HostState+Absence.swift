@@ -1,5 +1,5 @@
 import WidgetBundle
-public import WidgetModel
+import WidgetModel
 
 // Bundles whose folder or file is missing. It may be away for a moment only, during an unmount, a
 // checkout or a copy. So the widgets, with all that users have entered, outlive it.
@@ -17,25 +17,6 @@ extension HostState {
     /// The folder of bundles is missing or cannot be read, for this reason. Nobody knows what is in
     /// it, so the widgets stay.
     case unavailable(String)
-  }
-
-  /// A bundle that the daemon has, perhaps from an earlier host.
-  public struct Remembered: Hashable, Sendable {
-    public var id: String
-    public var path: String
-    /// The load time of the version that ran last.
-    public var loaded: Timestamp?
-    /// Nil if the host has looked into the folder by itself.
-    public var absence: Absence?
-
-    public init(
-      id: String, path: String, loaded: Timestamp? = nil, absence: Absence? = nil
-    ) {
-      self.id = id
-      self.path = path
-      self.loaded = loaded
-      self.absence = absence
-    }
   }
 
   /// The bundles whose folders are known, for a look for the marks of removed bundles.
@@ -80,15 +61,11 @@ extension HostState {
     _ absence: Absence, of path: String, with id: String, at now: HostTime
   ) -> [Output] {
     let problem = note(absence, of: path, with: id, at: now)
-    var outputs: [Output] = [.report("bundle \(id): \(problem.own)")]
-    guard running.bundle(in: path) == nil else {
-      return outputs
-        + setProblem(problem.own, of: id, forOthers: problem.others, isAbsent: true, at: now)
-    }
-    for known in folders[path]?.remembered ?? [] {
-      outputs.append(.mark(id: known.id, problem: problem.own))
-    }
-    return outputs
+    let report = Output.report("bundle \(id): \(problem.own)")
+    // The widgets of a bundle that only an earlier host ran show the problem of the folder.
+    guard running.bundle(in: path) != nil else { return [report] }
+    return [report]
+      + setProblem(problem.own, of: id, forOthers: problem.others, isAbsent: true, at: now)
   }
 
   /// Whether a bundle has been refused for longer than a renaming takes. Such a bundle is probably a copy
@@ -129,7 +106,8 @@ extension HostState {
           + " its data stay"
       )
     }
-    folders.miss(path, absence, problem: problem.own, until: removal)
+    folders.miss(
+      path, absence, problem: problem.own, forOthers: problem.others, until: removal)
     return problem
   }
 
@@ -214,7 +192,9 @@ extension HostState {
     for known in former where known.id != heir.id && running[known.id] == nil {
       removedIDs.insert(known.id)
       // The file that was missing or broken is there.
-      let errors = LeftErrors(bundle: known.id, path: known.path, includesOwn: true)
+      let errors = LeftErrors(
+        bundle: known.id, path: known.path,
+        kinds: known.kinds.subtracting(heir.kinds.map(\.kind.name)), includesOwn: true)
       outputs += [
         .unmark(errors), .handOver(id: known.id, to: heir.id),
         HostState.note(of: known.id, heir: heir.id),
@@ -297,10 +277,9 @@ extension HostState {
     }
     for known in bundles {
       // The bundle of a folder with a broken file is not known, so use the remembered id.
-      guard let folder = folders[known.path], folder.bundle == nil, let problem = folder.problem
+      guard let folder = folders[known.path], folder.bundle == nil, folder.problem != nil
       else { continue }
       folders.remember(known)
-      outputs.append(.mark(id: known.id, problem: problem))
     }
     // A folder with a broken file may have any bundle. Other folders count by their bundles, not by
     // their names.
@@ -322,11 +301,7 @@ extension HostState {
         continue
       }
       folders.remember(known)
-      let problem = note(absence, of: known.path, with: known.id, at: now)
-      outputs.append(.report("bundle \(known.id): \(problem.own)"))
-      // The earlier host named another time.
-      outputs.append(.unmark(LeftErrors(bundle: known.id, path: known.path)))
-      outputs.append(.mark(id: known.id, problem: problem.own))
+      outputs += announce(absence, of: known.path, with: known.id, at: now)
     }
     return outputs + standing()
   }

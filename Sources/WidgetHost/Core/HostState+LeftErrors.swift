@@ -64,12 +64,21 @@ extension HostState {
         bundle: bundle.id, path: ended.folder, kinds: kinds.subtracting(taken),
         others: isAbsent ? [] : taken, includesOwn: isAbsent && heir != nil))
   }
+
+  /// The same for a bundle that only an earlier host ran.
+  func unmark(_ known: Remembered) -> Output {
+    let others = running.ids.flatMap { running[$0]?.instance.bundle.kinds ?? [] }
+    return .unmark(
+      LeftErrors(
+        bundle: known.id, path: known.path, kinds: known.kinds,
+        others: Set(others.map(\.kind.name))))
+  }
 }
 
 extension String {
   /// Whether the text has this path, or a path below it: `/b/x/y: wrong` has `/b/x`, and
   /// `/b/xy: wrong` does not.
-  fileprivate func names(_ path: String) -> Bool {
+  func names(_ path: String) -> Bool {
     ranges(of: path).contains { range in
       let before = range.lowerBound == startIndex ? " " : self[index(before: range.lowerBound)]
       let after = range.upperBound == endIndex ? " " : self[range.upperBound]

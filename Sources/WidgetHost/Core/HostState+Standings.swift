@@ -49,23 +49,28 @@ extension HostState {
       }
       taken.insert(name)
       let shown = current?.instance.bundle ?? folder.bundle
+      // The bundle that an earlier host ran, before this host has read a valid file.
+      let former = shown == nil ? folder.remembered.last : nil
+      let others = current?.instance.others
+      let otherNames = others?.names(countMax: limits.othersShownMax)
       let failures = current?.instance.failures ?? []
       let lines = failures.prefix(limits.failuresShownMax).map(\.line)
       let more = failures.count - lines.count
       result.append(
         Standing(
-          id: name, name: shown?.name ?? "", version: shown?.version ?? "",
+          id: name, name: (shown?.name ?? former?.name) ?? "",
+          version: (shown?.version ?? former?.version) ?? "",
           state: isStopping
             ? .stopped : problem != nil ? .failed : failures.isEmpty ? .running : .failing,
           problem: problem
             ?? (lines + (more > 0 ? ["(and \(more) more)"] : [])).joined(separator: "\n"),
           path: path, loaded: current?.loaded ?? folder.remembered.last?.loaded,
-          widgetCount: current.map(widgetCount(of:)) ?? 0,
+          widgetCount: current.map(widgetCount(of:)) ?? (former?.widgetCount ?? 0),
           failures: Array(failures.prefix(limits.failuresShownMax)),
           runs: !isStopping && (current.map(runs) ?? false),
-          otherCount: current?.instance.others.ids.count ?? 0,
-          others: current?.instance.others.names(countMax: limits.othersShownMax) ?? [],
-          handled: current?.instance.bundle.handledEvents ?? [:],
+          otherCount: (others?.ids.count ?? former?.otherCount) ?? 0,
+          others: (otherNames ?? former?.others) ?? [],
+          handled: (current?.instance.bundle.handledEvents ?? former?.handled) ?? [:],
           remarks: heldRemarks(current) + (current?.losses ?? [])
             + (shown?.defaults.problems ?? [])
             + (shown.map(remarks(of:)) ?? []).map(\.description)))
@@ -88,6 +93,7 @@ extension HostState {
   }
 
   mutating func standing() -> [Output] {
+    mayHaveNewTroubles = true
     let specs = standings.compactMap(HostState.spec)
     guard specs != told else { return [] }
     told = specs

@@ -32,8 +32,9 @@ public struct HostState: Sendable {
     /// The daemon refused this version, and the former version still runs. Retry when the owners of
     /// its kinds or widgets change. nil: do not retry any more.
     case refused(id: String, Bundle?)
-    /// Show a problem on the widgets of a bundle that does not run.
-    case mark(id: String, problem: String)
+    /// The problems of bundles, by the set of their widgets. Show them on widgets that no instance
+    /// serves.
+    case troubles([String: BundleTrouble])
     /// End these errors of a bundle that is removed, or has another id.
     case unmark(LeftErrors)
     case effect(Effect)
@@ -64,6 +65,10 @@ public struct HostState: Sendable {
   /// The reports that wait for the end of a look.
   var unsaid = UnsaidReports()
   private(set) var isStopping = false
+  /// Whether problems of bundles may have changed since `toldTroubles`.
+  var mayHaveNewTroubles = false
+  /// The problems of the last output `troubles`.
+  var toldTroubles: [String: BundleTrouble] = [:]
   /// Whether the daemon does not have this host now. See `HostState+Absence`.
   var isDaemonAway = true
   /// The widgets of the last output `standing`, to output only changes.
@@ -96,9 +101,6 @@ public struct HostState: Sendable {
       guard folders.found(broken: problem, digest: digest, in: path) else { return [] }
       outputs.append(.report(problem))
       if let id = running.bundle(in: path) { outputs += setProblem(problem, of: id, at: now) }
-      for known in folders[path]?.remembered ?? [] {
-        outputs.append(.mark(id: known.id, problem: problem))
-      }
     case .bundle(let bundle, let digest), .installed(let bundle, let digest):
       let isInstalled = if case .installed = found { true } else { false }
       let (isNews, before) = folders.found(
@@ -138,7 +140,7 @@ public struct HostState: Sendable {
     guard running[id] == nil else { return [] }
     removedIDs.insert(id)
     return [
-      .unmark(LeftErrors(bundle: id, path: known.path)), .withdraw(id: id),
+      unmark(known), .withdraw(id: id),
       .note("bundle \(id) removed with its widgets and their data"),
     ]
   }

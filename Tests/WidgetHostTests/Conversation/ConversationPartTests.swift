@@ -16,27 +16,95 @@ struct ConversationPartTests {
 
   // MARK: Marks
 
+  private func trouble(
+    _ path: String = "/b/x", words: String = "/b/x is missing", kinds: Set<KindName> = []
+  ) -> BundleTrouble {
+    BundleTrouble(
+      path: path, words: words, wordsForOthers: "\(words), too", isAbsent: true,
+      isRunning: false, kinds: kinds)
+  }
+
+  /// Makes the next call of the marks: `widgets`, the id of a widget to change, or nothing.
+  private func next(
+    _ marks: inout Marks, served: Set<KindName> = [], beside held: Set<WidgetID> = []
+  ) -> (name: String, patch: WidgetPatch) {
+    guard let made = marks.nextCall(served: served, beside: held) else {
+      return ("", WidgetPatch())
+    }
+    marks.called(with: call(1))
+    if case .update(let id, let patch, "") = made { return (id.rawValue, patch) }
+    return ("widgets", WidgetPatch())
+  }
+
+  private func answer(_ result: Result<DaemonAnswer, Failure>, _ marks: inout Marks) {
+    let line = marks.answered(result, served: [], beside: [], at: .zero, limits)
+    #expect(line == nil)
+  }
+
   @Test func `a widget that is removed meanwhile does not end the marks of the others`() throws {
     var marks = Marks()
-    #expect(marks.begin("a", "the file is broken") == nil)
-    let asking = marks.nextCalls().map(\.id)
-    marks.called("a", with: call(1))
-    let waiting = marks.nextCalls().map(\.id)
-    #expect(asking == ["a"] && waiting == [])
+    let cancelled = marks.set(["bundle/a": trouble()])
+    var names = [next(&marks).name]
+    // The call has no answer.
+    names.append(next(&marks).name)
     let known = try [widget("v"), widget("w"), widget("x", set: "bundle/b")]
-    #expect(marks.answered(.success(.widgets(known)), "a", at: .zero, limits) == nil)
-    marks.called("a", with: call(2))
-    let gone = Failure("NOT_FOUND", "there is no widget v")
-    #expect(marks.answered(.failure(gone), "a", at: .zero, limits) == nil)
-    guard case .update(let id, let patch, _)? = marks.nextCalls().first?.call else {
-      Issue.record("no further mark")
-      return
+    answer(.success(.widgets(known)), &marks)
+    names.append(next(&marks).name)
+    answer(.failure(Failure("NOT_FOUND", "there is no widget v")), &marks)
+    let (name, patch) = next(&marks)
+    answer(.success(.revision(1)), &marks)
+    names += [name, next(&marks).name]
+    #expect(names == ["widgets", "", "v", "w", ""])
+    #expect(cancelled == nil && patch.isStale == true && marks.nextDeadline == nil)
+  }
+
+  @Test func `a mark shows the widget's own bundle first, and keeps other errors`() throws {
+    let kind = try #require(KindName("k"))
+    let hot = WidgetError(reason: "FAN_FAILED", message: "too hot")
+    let own = trouble("/b/y", words: "/b/y is missing")
+    let former = WidgetError(reason: BundleInstance.invalid, message: "/b/x is missing since then")
+    var known = try widget("w", set: "bundle/b")
+    known.error = WidgetError(joining: [former, hot])
+    var marks = Marks()
+    /// Returns the messages and the state of the widget.
+    func follow() -> [String] {
+      _ = next(&marks)
+      answer(.success(.widgets([known])), &marks)
+      let (name, patch) = next(&marks)
+      guard name == "w" else { return ["nothing"] }
+      if let error = patch.error { known.error = error }
+      if let isStale = patch.isStale { known.isStale = isStale }
+      answer(.success(.revision(1)), &marks)
+      return (known.error?.all.map(\.message) ?? []) + [known.isStale ? "stale" : "fresh"]
     }
-    #expect(id.rawValue == "w" && patch.isStale == true)
-    marks.called("a", with: call(3))
-    #expect(marks.answered(.success(.revision(1)), "a", at: .zero, limits) == nil)
-    let rest = marks.nextCalls().map(\.id)
-    #expect(rest == [] && marks.nextDeadline == nil)
+    _ = marks.set(["bundle/a": trouble(kinds: [kind]), "bundle/b": own])
+    let both = follow()
+    #expect(both == ["/b/y is missing", "/b/x is missing, too", "too hot", "stale"])
+    _ = marks.lookAgain()
+    let again = follow()
+    #expect(again == ["nothing"], "the widget has the errors")
+    // The bundle of the kind is back, and later the widget's own one.
+    _ = marks.set(["bundle/b": own])
+    let one = follow()
+    #expect(one == ["/b/y is missing", "too hot", "stale"])
+    _ = marks.set([:])
+    let none = follow()
+    #expect(none == ["too hot", "fresh"])
+  }
+
+  @Test func `a widget that an instance serves, or that waits for its removal, gets no mark`()
+    throws
+  {
+    let known = try widget("w")
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets([known])), &marks)
+    var other = marks
+    let served = next(&marks, served: [known.kind]).name
+    let held = next(&other, beside: [known.id]).name
+    #expect(served == "" && held == "")
+    #expect(!marks.isWaiting && !other.isWaiting)
   }
 
   @Test func `the errors of a removed bundle end on all widgets, also after a failure`() throws {

@@ -92,14 +92,33 @@ extension HandOverTests {
     #expect(state("g") == "mine fresh ")
   }
 
-  @Test mutating func `it ends if the host restarts meanwhile`() throws {
+  @Test mutating func `after a restart of the host, the state of a missing bundle is as before`()
+    throws
+  {
+    func shown() -> [Value?] {
+      ["version", "state", "widgets", "others", "othersFirst", "handled", "loaded"].map {
+        widget("bundle/a")?.data[$0]
+      }
+    }
     try beginWithGuest()
     lose()
+    let before = shown()
+    #expect(before[2] == .int(1) && before[3] == .int(1) && before[4] == .list([.string("g")]))
+    // The source of the guest has failed, too.
+    let guest = try #require(WidgetID("g"))
+    let failure = WidgetError(reason: BundleInstance.sourceFailed, message: "no answer")
+    let errors = WidgetError(joining: (widget("g")?.error?.all ?? []) + [failure])
+    _ = daemon.answer(.update(guest, WidgetPatch(error: .some(errors)), provider: ""))
     pass(limit / 2)
-    restart { _ in }
-    // The new host counts from its own start.
-    #expect(error("v").contains("put it back by 1970-01-01T00:00:45Z"))
-    #expect(error("g") == "")
+    for _ in 0..<2 {
+      restart { _ in }
+      // The new host counts from its own start.
+      let words = "put it back by 1970-01-01T00:00:45Z, or "
+      #expect(error("v").contains(words + "the widgets of the bundle are removed"))
+      #expect(error("g").contains(words + "bundle a is removed, and with it the kind"))
+      #expect(widget("g")?.error?.all.map(\.reason) == ["BUNDLE_INVALID", "SOURCE_FAILED"])
+      #expect(shown() == before)
+    }
     pass(limit)
     #expect(widget("v") == nil && error("g") == "" && widget("g")?.isStale == true)
   }

@@ -28,6 +28,9 @@ public struct BundleInstance: Sendable {
   private(set) var problemOfOthers: String?
   /// The time since which the bundle's folder is missing; nil if it is not missing.
   private(set) var absentSince: Timestamp?
+  /// The problems of other bundles, by the set of their widgets. Some of these widgets can have kinds
+  /// of this bundle.
+  private(set) var ownerTroubles: [String: BundleTrouble] = [:]
 
   // The parts. Each has private state, which only its functions change. The extensions of this type
   // connect the parts, and have no state.
@@ -132,6 +135,31 @@ public struct BundleInstance: Sendable {
       showStaleness(id)
     }
     return finish()
+  }
+
+  /// Shows the problems of bundles on their widgets of this bundle's kinds, or clears them.
+  ///
+  /// - Parameter all: the present problems of all bundles, by the set of their widgets.
+  mutating func setOwnerTroubles(
+    _ all: [String: BundleTrouble], at now: HostTime
+  ) -> [Effect] {
+    var troubles = all
+    troubles[HostState.provider(of: bundle.id)] = nil
+    guard troubles != ownerTroubles else { return [] }
+    begin(at: now)
+    let before = ownerTroubles
+    ownerTroubles = troubles
+    for id in sortedIDs {
+      guard let set = others.set(of: id), before[set] != troubles[set] else { continue }
+      widgets.touch(id)
+      showStaleness(id)
+    }
+    return finish()
+  }
+
+  /// The problem of the bundle that has a widget, if this is another bundle.
+  func ownerTrouble(of id: WidgetID) -> BundleTrouble? {
+    others.set(of: id).flatMap { ownerTroubles[$0] }
   }
 
   /// Ends all work under way. The instance takes no input afterwards.

@@ -9,7 +9,6 @@ extension DaemonConversation {
   mutating func open(_ generation: UInt64, _ bundle: Bundle, isInstalled: Bool) {
     withdrawals.revoke(bundle.id)
     suspendHolds(for: bundle)
-    cancel(marks.end(bundle.id))
     links.add(generation, BundleLink(bundle, isInstalled: isInstalled))
   }
 

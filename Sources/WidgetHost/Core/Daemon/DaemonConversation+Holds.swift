@@ -71,37 +71,6 @@ extension DaemonConversation {
     }
   }
 
-  /// Makes widgets fresh that the file has again.
-  private mutating func freshen(
-    _ known: [Widget], but leaving: Set<WidgetID>, of link: BundleLink
-  ) {
-    let (bundle, claims) = (link.bundle, claims(of: link))
-    let kinds = Set(bundle.kinds.map(\.kind.name))
-    for widget in known where holds.set(of: widget.id).map(claims.has) == true {
-      endHold(outdatedBy: widget)
-    }
-    for widget in known
-    where claims.isOwn(widget) && !leaving.contains(widget.id) && link.taking[widget.id] == nil {
-      let isHeld = holds.end(widget.id)
-      // An earlier host may have made it stale. The instance sees to widgets of the bundle's kinds.
-      let isLeft =
-        widget.isStale && widget.error?.reason == BundleInstance.invalid
-        && !kinds.contains(widget.kind)
-      guard isHeld || isLeft else { continue }
-      if isHeld { declareRivals(of: widget.id, in: widget.applySet) }
-      put(.note("bundle \(bundle.id): the file has widget \(widget.id) again"))
-      call(.update(widget.id, WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
-    }
-    holds.keep(only: leaving, of: claims)
-    // Somebody took these while no host ran, or just before an earlier host ended.
-    for widget in known where !claims.isOwn(widget) && holds.set(of: widget.id) == nil {
-      guard widget.isStale, let error = widget.error, error.reason == BundleInstance.invalid,
-        error.message.hasPrefix("the file of bundle \(bundle.id) ")
-      else { continue }
-      call(.update(widget.id, WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
-    }
-  }
-
   private func specs(
     _ link: BundleLink, _ known: [Widget], without ids: Set<WidgetID>
   ) -> [WidgetSpec] {
@@ -368,7 +337,7 @@ extension DaemonConversation {
 
   /// A set owns the widget now. A bundle whose file has the same id may have left it out because of a
   /// hold. Such a bundle declares its widgets again. The daemon then accepts the id or names its owner.
-  private mutating func declareRivals(of id: WidgetID, in set: String) {
+  mutating func declareRivals(of id: WidgetID, in set: String) {
     for generation in links.generations {
       guard let link = links[generation], link.hasDeclared,
         link.bundle.kindsOfWidgets[id] != nil, !claims(of: link.bundle).has(set)
@@ -411,25 +380,6 @@ extension DaemonConversation {
       else { continue }
       endRest(holder)
     }
-  }
-
-  /// Ends the holds of widgets that have moved to another set.
-  mutating func endOutdatedHolds(_ news: DaemonNews) {
-    guard !holds.isEmpty else { return }
-    switch news {
-    case .snapshot(let widgets): for widget in widgets { endHold(outdatedBy: widget) }
-    case .widget(let widget): endHold(outdatedBy: widget)
-    case .removed: break
-    }
-  }
-
-  /// Makes a widget fresh that somebody else has taken, so nobody removes it.
-  private mutating func endHold(outdatedBy widget: Widget) {
-    guard holds.isOutdated(by: widget) else { return }
-    holds.end(widget.id)
-    declareRivals(of: widget.id, in: widget.applySet)
-    guard widget.isStale, widget.error?.reason == BundleInstance.invalid else { return }
-    call(.update(widget.id, WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
   }
 
   /// Tells which widgets of a bundle wait for their removal.

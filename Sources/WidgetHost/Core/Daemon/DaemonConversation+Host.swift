@@ -75,6 +75,7 @@ extension DaemonConversation {
     host.hold()
     put(.attendance(isAway: false))
     prolongHolds(at: now)
+    cancel(marks.lookAgain())
     standing.begin()
   }
 

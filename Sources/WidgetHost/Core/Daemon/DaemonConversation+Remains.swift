@@ -104,7 +104,7 @@ extension DaemonConversation {
     } else {
       holds.forget(Set(left.map(HostState.provider(of:))))
     }
-    cancel(marks.end(id))
+    marks.forget(HostState.provider(of: id))
     declarations.forget(id)
     rests.forget(id)
   }
@@ -142,15 +142,29 @@ extension DaemonConversation {
 
   // MARK: Marks
 
-  /// Shows a problem on the widgets that an earlier host declared for a bundle.
-  mutating func mark(_ id: String, _ problem: String) { cancel(marks.begin(id, problem)) }
+  /// Shows the problems of bundles on the widgets that no instance serves.
+  mutating func showTroubles(_ troubles: [String: BundleTrouble]) {
+    cancel(marks.set(troubles))
+    for id in withdrawals.ids { marks.forget(HostState.provider(of: id)) }
+  }
+
+  /// The kinds whose widgets instances serve, now or soon. They show the problems of bundles.
+  var servedKinds: Set<KindName> {
+    let serving = links.all.filter { $0.connection != .resting && $0.work != .resting }
+    return Set(serving.flatMap { $0.bundle.kinds.map(\.kind.name) })
+  }
 
   /// Ends the errors of a bundle that is removed, or has another id.
-  mutating func unmark(_ errors: HostState.LeftErrors) { cancel(unmarks.begin(errors)) }
+  mutating func unmark(_ errors: HostState.LeftErrors) {
+    marks.drop(errors.kinds)
+    cancel(unmarks.begin(errors))
+  }
 
   mutating func proceedMarks() {
     guard host.isHolding else { return }
-    for (id, next) in marks.nextCalls() { marks.called(id, with: call(next, for: .mark(id))) }
+    if marks.isWaiting, let next = marks.nextCall(served: servedKinds, beside: holds.ids) {
+      marks.called(with: call(next, for: .mark))
+    }
     for (id, next) in unmarks.nextCalls(beside: holds.ids) {
       unmarks.called(id, with: call(next, for: .unmark(id)))
     }
@@ -162,9 +176,10 @@ extension DaemonConversation {
     if let text = unmarks.answered(result, id, at: now.uptime, limits) { report(text) }
   }
 
-  mutating func markAnswered(
-    _ result: Result<DaemonAnswer, Failure>, _ id: String, at now: HostTime
-  ) {
-    if let text = marks.answered(result, id, at: now.uptime, limits) { report(text) }
+  mutating func markAnswered(_ result: Result<DaemonAnswer, Failure>, at now: HostTime) {
+    let served = servedKinds
+    let text = marks.answered(
+      result, served: served, beside: holds.ids, at: now.uptime, limits)
+    if let text { report(text) }
   }
 }

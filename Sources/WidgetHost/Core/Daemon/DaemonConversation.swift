@@ -154,7 +154,7 @@ struct DaemonConversation: Sendable {
     case .bundle(let generation): bundleAnswered(result, generation)
     case .look(let holder): looked(result, holder, at: now)
     case .withdrawal(let bundle): withdrawalAnswered(result, bundle, at: now)
-    case .mark(let bundle): markAnswered(result, bundle, at: now)
+    case .mark: markAnswered(result, at: now)
     case .unmark(let bundle): unmarkAnswered(result, bundle, at: now)
     }
   }

@@ -27,7 +27,7 @@ struct Exchange: Sendable {
     case bundle(UInt64)
     case look(Rests.Holder)
     case withdrawal(String)
-    case mark(String)
+    case mark
     case unmark(String)
   }
 

@@ -24,6 +24,17 @@ struct Holds: Sendable {
     func words(by end: Timestamp) -> String {
       "\(change); \(Holds.advice(by: end, isDeclared: isDeclared)): \(values)"
     }
+
+    /// Whether an error says that a widget waits for its removal.
+    ///
+    /// - Parameter bundle: the bundle whose file lacks the widget; nil for any.
+    static func has(_ error: WidgetError, of bundle: String? = nil) -> Bool {
+      let file = "the file of bundle " + (bundle.map { "\($0) " } ?? "")
+      let recalled =
+        "the daemon refuses the file of bundle " + (bundle.map { "\($0), which has" } ?? "")
+      return error.reason == BundleInstance.invalid
+        && (error.message.hasPrefix(file) || error.message.hasPrefix(recalled))
+    }
   }
 
   private struct Hold: Sendable {

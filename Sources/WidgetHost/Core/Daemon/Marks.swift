@@ -1,90 +1,156 @@
 import WidgetModel
 
-/// The problems to show on the widgets that an earlier host declared for bundles, by bundle.
+/// The problems of bundles on widgets that no instance serves: finding the widgets, then setting the
+/// error of each. The kind of such a widget belongs to a program, or to a bundle that does not run,
+/// or to nobody.
 struct Marks: Sendable {
-  private struct Mark: Sendable {
-    let error: WidgetError
-    /// The widgets to change; nil before they are known.
-    var ids: [WidgetID]?
-    var call: CallID?
-    var attempts = 0
-    var retryAt: Duration?
+  private struct Change: Sendable {
+    let id: WidgetID
+    let kind: KindName
+    let patch: WidgetPatch
   }
 
-  private var marks: [String: Mark] = [:]
+  /// The present problems, by set.
+  private var troubles: [String: BundleTrouble] = [:]
+  /// The problems that have ended, and whose errors may be left, by set.
+  private var ended: [String: BundleTrouble] = [:]
+  /// The widgets that are stale because of a problem, with their kinds.
+  private var stale: [WidgetID: KindName] = [:]
+  /// Whether the widgets must be found.
+  private var isDue = false
+  /// The widgets to change; nil before they are known.
+  private var changes: [Change]?
+  private var call: CallID?
+  private var attempts = 0
+  private var retryAt: Duration?
 
   /// - Returns: the call to cancel.
-  mutating func begin(_ id: String, _ problem: String) -> CallID? {
-    defer {
-      marks[id] = Mark(error: WidgetError(reason: BundleInstance.invalid, message: problem))
+  mutating func set(_ new: [String: BundleTrouble]) -> CallID? {
+    guard new != troubles else { return nil }
+    for (set, former) in troubles where new[set] == nil { ended[set] = former }
+    // The folder may have another name now.
+    for (set, trouble) in new {
+      let former = troubles[set] ?? ended[set]
+      ended[set] = former.flatMap { $0.path == trouble.path ? nil : $0 }
     }
-    return marks[id]?.call
+    troubles = new
+    return begin()
   }
 
-  /// The bundle runs, or is removed.
+  /// The daemon has the host again. It may have other widgets.
   ///
   /// - Returns: the call to cancel.
-  mutating func end(_ id: String) -> CallID? { marks.removeValue(forKey: id)?.call }
+  mutating func lookAgain() -> CallID? { troubles.isEmpty && ended.isEmpty ? nil : begin() }
 
-  /// Ends the marks that are on all widgets.
-  ///
-  /// - Returns: the calls to make now, by bundle, in order.
-  mutating func nextCalls() -> [(id: String, call: DaemonCall)] {
-    var calls: [(id: String, call: DaemonCall)] = []
-    for (id, mark) in marks.sorted(by: { $0.key < $1.key })
-    where mark.call == nil && mark.retryAt == nil {
-      guard let ids = mark.ids else {
-        calls.append((id, .widgets([])))
-        continue
-      }
-      guard let first = ids.first else {
-        marks[id] = nil
-        continue
-      }
-      let patch = WidgetPatch(isStale: true, error: .some(mark.error))
-      calls.append((id, .update(first, patch, provider: "")))
-    }
-    return calls
+  private mutating func begin() -> CallID? {
+    (isDue, changes, attempts, retryAt) = (true, nil, 0, nil)
+    defer { call = nil }
+    return call
   }
 
-  mutating func called(_ id: String, with call: CallID) { marks[id]?.call = call }
+  /// The widgets of a bundle go, or another bundle takes them over. Their errors end in another way.
+  mutating func forget(_ set: String) { ended[set] = nil }
+
+  /// Whether an error is about a present problem.
+  func isPresent(_ error: WidgetError) -> Bool { troubles.values.contains { $0.has(error) } }
+
+  /// Nobody provides these kinds any more, so their widgets stay stale.
+  mutating func drop(_ kinds: Set<KindName>) { stale = stale.filter { !kinds.contains($0.value) } }
+
+  /// Whether `nextCall` can have a call.
+  var isWaiting: Bool { call == nil && retryAt == nil && (isDue || changes != nil) }
+
+  /// - Parameters:
+  ///   - served: the kinds whose widgets instances serve.
+  ///   - held: the widgets that wait for their removal. Their errors say this.
+  /// - Returns: the call to make now.
+  mutating func nextCall(
+    served: Set<KindName>, beside held: Set<WidgetID>
+  ) -> DaemonCall? {
+    guard isWaiting else { return nil }
+    if isDue { return .widgets([]) }
+    guard let known = changes else { return nil }
+    let rest = known.drop { served.contains($0.kind) || held.contains($0.id) }
+    guard let next = rest.first else {
+      (changes, ended) = (nil, [:])
+      return nil
+    }
+    // The call takes it, whatever the answer is.
+    changes = Array(rest.dropFirst())
+    if let isStale = next.patch.isStale { stale[next.id] = isStale ? next.kind : nil }
+    return .update(next.id, next.patch, provider: "")
+  }
+
+  mutating func called(with call: CallID) { self.call = call }
 
   /// - Returns: a line for the log.
   mutating func answered(
-    _ result: Result<DaemonAnswer, Failure>, _ id: String, at uptime: Duration,
-    _ limits: HostLimits
+    _ result: Result<DaemonAnswer, Failure>, served: Set<KindName>, beside held: Set<WidgetID>,
+    at uptime: Duration, _ limits: HostLimits
   ) -> String? {
-    guard var mark = marks[id] else { return nil }
-    mark.call = nil
-    let set = HostState.provider(of: id)
+    call = nil
     switch result {
     case .success(.widgets(let widgets)):
-      mark.ids = widgets.filter {
-        $0.applySet == set && $0.error != mark.error.continuing($0.error)
-      }.map(\.id)
-    case .success: mark.ids?.removeFirst()
-    // Somebody has removed the widget meanwhile. The others are still marked.
-    case .failure(let failure) where failure.code == "NOT_FOUND" && mark.ids != nil:
-      mark.ids?.removeFirst()
+      (isDue, attempts) = (false, 0)
+      let unserved = widgets.filter { !served.contains($0.kind) && !held.contains($0.id) }
+      for widget in unserved where isStaleSinceEarlierHost(widget) {
+        stale[widget.id] = widget.kind
+      }
+      changes = unserved.compactMap { change(of: $0) }
+    case .success: break
+    // Somebody has removed the widget meanwhile.
+    case .failure(let failure) where failure.code == "NOT_FOUND" && changes != nil: break
     case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
-      mark.ids = nil
-      mark.attempts += 1
-      mark.retryAt = uptime + limits.daemonWait(mark.attempts)
+      (isDue, changes) = (true, nil)
+      attempts += 1
+      retryAt = uptime + limits.daemonWait(attempts)
     case .failure(let failure):
-      marks[id] = nil
+      guard changes == nil else { return failure.message }
+      isDue = false
       return failure.message
     }
-    marks[id] = mark
     return nil
+  }
+
+  /// Whether an earlier host has made a widget stale because of a problem, as its error says.
+  private func isStaleSinceEarlierHost(_ widget: Widget) -> Bool {
+    guard widget.isStale, let own = troubles[widget.applySet], !own.isRunning else { return false }
+    return widget.error?.all.contains { own.has($0) } ?? false
+  }
+
+  /// The change that sets the errors of a widget; nil if it has them.
+  ///
+  /// The problem of the widget's own bundle comes first, because this bundle can remove it.
+  private func change(of widget: Widget) -> Change? {
+    let own = troubles[widget.applySet]
+    let others = troubles.filter {
+      $0.key != widget.applySet && $0.value.kinds.contains(widget.kind)
+    }
+    .sorted { $0.key < $1.key }.map(\.value)
+    let past = ended.filter {
+      $0.key == widget.applySet || $0.value.kinds.contains(widget.kind)
+    }.map(\.value)
+    let present = [own].compactMap(\.self) + others
+    guard !present.isEmpty || !past.isEmpty else { return nil }
+    let errors = widget.error?.all ?? []
+    let rest = errors.filter { error in !(present + past).contains { $0.has(error) } }
+    let wanted = WidgetError(
+      joining: [own?.error()].compactMap(\.self) + others.map { $0.error(forOthers: true) } + rest)
+    let wantsStale = present.contains { $0.isAbsent || !$0.isRunning }
+    let isFreshAgain = !wantsStale && stale[widget.id] == widget.kind
+    var patch = WidgetPatch()
+    if wanted?.continuing(widget.error) != widget.error { patch.error = .some(wanted) }
+    if wantsStale, !widget.isStale { patch.isStale = true }
+    if isFreshAgain, widget.isStale { patch.isStale = false }
+    guard patch != WidgetPatch() else { return nil }
+    return Change(id: widget.id, kind: widget.kind, patch: patch)
   }
 
   // MARK: Time
 
-  var nextDeadline: Duration? { marks.values.compactMap(\.retryAt).min() }
+  var nextDeadline: Duration? { retryAt }
 
   mutating func tick(at uptime: Duration) {
-    for (id, mark) in marks {
-      if let retryAt = mark.retryAt, retryAt <= uptime { marks[id]?.retryAt = nil }
-    }
+    if let deadline = retryAt, deadline <= uptime { retryAt = nil }
   }
 }

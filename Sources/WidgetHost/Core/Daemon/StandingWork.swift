@@ -322,6 +322,6 @@ extension Widget {
       return nil
     }
     let loaded: Timestamp? = if case .timestamp(let time)? = data["loaded"] { time } else { nil }
-    return HostState.Remembered(id: id, path: path, loaded: loaded)
+    return HostState.Remembered(id: id, path: path, loaded: loaded, shown: data)
   }
 }

@@ -39,6 +39,9 @@ struct Withdrawals: Sendable {
 
   func contains(_ id: String) -> Bool { withdrawals[id] != nil }
 
+  /// The bundles that are being removed.
+  var ids: some Collection<String> { withdrawals.keys }
+
   /// Whether a removal is under way. Its widgets must not count as widgets of others. Refused
   /// removals can last, so they do not count.
   var isRemoving: Bool {

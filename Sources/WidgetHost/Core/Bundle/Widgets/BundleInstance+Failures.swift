@@ -28,10 +28,6 @@ extension BundleInstance {
   public static let sourceFailed = "SOURCE_FAILED"
   public static let actionFailed = "ACTION_FAILED"
 
-  private static func isOwn(_ error: WidgetError?) -> Bool {
-    error.map { [invalid, sourceFailed, actionFailed].contains($0.reason) } ?? false
-  }
-
   /// The failures that the content of the widgets does not show, the newest first.
   public var failures: [BundleFailure] {
     sortedIDs.flatMap { id in
@@ -237,28 +233,49 @@ extension BundleInstance {
     }.sorted { ($1.value.since, "\($0.key)") < ($0.value.since, "\($1.key)") }
   }
 
-  /// Sets the widget's error to the problem of the bundle's file and the failures, the newest
-  /// first.
+  /// Sets the widget's error to the problems of bundles and the failures, the newest first.
   mutating func showMark(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
-    var marks = failureMarks(id)
-    if let problem {
-      let words = others.contains(id) ? problemOfOthers ?? problem : problem
-      // A missing folder is a new problem, so its time does not continue the time of a mistake.
-      let error = WidgetError(reason: BundleInstance.invalid, message: words, since: absentSince)
-      marks.insert(error, at: 0)
-    }
-    let wanted = WidgetError(joining: marks)
+    let problems = problemMarks(id)
+    let wanted = WidgetError(joining: problems + failureMarks(id))
     // If somebody cleared the mark, do not set it again before the next failure.
     let isGone =
-      problem != nil && !standing.isMarkRefused(id)
+      !problems.isEmpty && !standing.isMarkRefused(id)
       && state.view.error != wanted?.continuing(state.view.error)
     guard wanted != standing.mark(of: id) || isGone else { return }
     standing.set(id, mark: wanted)
     widgets.touch(id)
-    if wanted != nil || BundleInstance.isOwn(state.view.error) {
-      widgets.set(id, error: wanted)
+    if wanted != nil || isOwn(state.view.error) { widgets.set(id, error: wanted) }
+  }
+
+  /// The errors for the problems of bundles. The one of the widget's own bundle comes first, because
+  /// this bundle can remove the widget.
+  private func problemMarks(_ id: WidgetID) -> [WidgetError] {
+    var marks: [WidgetError] = []
+    if let left = leaveMark(id) { marks.append(left) }
+    if let trouble = ownerTrouble(of: id) { marks.append(trouble.error()) }
+    guard let problem else { return marks }
+    let words = others.contains(id) ? problemOfOthers ?? problem : problem
+    // A missing folder is a new problem, so its time does not continue the time of a mistake.
+    return marks
+      + [WidgetError(reason: BundleInstance.invalid, message: words, since: absentSince)]
+  }
+
+  /// The error of a widget that the file of another bundle lacks. That bundle ends it. An earlier
+  /// host has set it, because no instance serves a widget that waits for its removal.
+  private func leaveMark(_ id: WidgetID) -> WidgetError? {
+    guard others.contains(id) else { return nil }
+    return widgets[id]?.view.error?.all.first {
+      Holds.Cause.has($0) && !Holds.Cause.has($0, of: bundle.id)
     }
+  }
+
+  /// Whether this bundle may clear an error of a widget.
+  private func isOwn(_ error: WidgetError?) -> Bool {
+    guard let reason = error?.reason else { return false }
+    return [
+      BundleInstance.invalid, BundleInstance.sourceFailed, BundleInstance.actionFailed,
+    ].contains(reason)
   }
 
   /// The errors for the failures that the widget's content does not show. Each failure is an error,
@@ -293,10 +310,13 @@ extension BundleInstance {
     timers.set(.stale(id, index), at: now.uptime + left)
   }
 
-  /// Whether the widget's data may be old: a source of the widget has failed for long, or the
-  /// bundle's folder is missing.
+  /// Whether the widget's data may be old: a source of the widget has failed for long, or the folder
+  /// of this bundle, or of the bundle that has the widget, is missing. A widget that waits for its
+  /// removal is stale, too.
   func isStale(_ id: WidgetID) -> Bool {
-    if absentSince != nil { return true }
+    if absentSince != nil || ownerTrouble(of: id)?.isAbsent == true || leaveMark(id) != nil {
+      return true
+    }
     return standing[id].keys.contains { key in
       if case .source(let index) = key { isStale(id, index) } else { false }
     }
@@ -342,7 +362,7 @@ extension BundleInstance {
       clearFailures(id)
     }
     // The mark may come from a former version; this version updates it from now on.
-    guard BundleInstance.isOwn(state.view.error) else { return }
+    guard isOwn(state.view.error) else { return }
     standing.set(id, mark: state.view.error)
     if state.view.isStale, state.view.error?.reason == BundleInstance.sourceFailed, !isStale(id) {
       widgets.set(id, isStale: false)

@@ -11,7 +11,11 @@ extension BundleInstance {
 
   mutating func take(_ widget: Widget, isAnew: Bool) {
     guard let facts = kinds[widget.kind] else { return remove(widget.id) }
-    defer { noteMaker(of: widget) }
+    defer {
+      noteMaker(of: widget)
+      // A problem of its bundle makes it stale.
+      showStaleness(widget.id)
+    }
     // A widget that was deleted and made again is a new one, even if the host did not see the
     // deletion.
     guard let known = widgets[widget.id], known.heard.kind == widget.kind,
@@ -42,6 +46,7 @@ extension BundleInstance {
   private mutating func appear(_ widget: Widget, _ facts: KindFacts) {
     let id = widget.id
     widgets.add(widget)
+    noteMaker(of: widget)
     sources.add(id, count: facts.kind.sources.count)
     standing.add(id)
     let interrupted = settleStatuses(id, facts)
@@ -122,6 +127,9 @@ struct OtherWidgets: Sendable {
   var ids: Set<WidgetID> { Set(sets.keys) }
 
   func contains(_ id: WidgetID) -> Bool { sets[id] != nil }
+
+  /// The set of such a widget; empty for a widget without a set, nil for the bundle's own widgets.
+  func set(of id: WidgetID) -> String? { sets[id] }
 
   mutating func insert(_ id: WidgetID, of set: String) {
     if sets.updateValue(set, forKey: id) != set { version += 1 }

@@ -1,0 +1,78 @@
+import WidgetBundle
+import WidgetModel
+
+// The end of holds: widgets that a file has again, or that somebody else has taken.
+extension DaemonConversation {
+  /// Makes widgets fresh that the file has again.
+  mutating func freshen(
+    _ known: [Widget], but leaving: Set<WidgetID>, of link: BundleLink
+  ) {
+    let (bundle, claims) = (link.bundle, claims(of: link))
+    let kinds = Set(bundle.kinds.map(\.kind.name))
+    for widget in known where holds.set(of: widget.id).map(claims.has) == true {
+      endHold(outdatedBy: widget)
+    }
+    for widget in known
+    where claims.isOwn(widget) && !leaving.contains(widget.id) && link.taking[widget.id] == nil {
+      let isHeld = holds.end(widget.id)
+      if isHeld { declareRivals(of: widget.id, in: widget.applySet) }
+      // The instance sees to widgets of the bundle's kinds.
+      let patch = isHeld || !kinds.contains(widget.kind) ? freshening(widget) : nil
+      guard isHeld || patch != nil else { continue }
+      // A widget with another problem of an earlier host did not leave.
+      if isHeld || widget.hasLeft {
+        put(.note("bundle \(bundle.id): the file has widget \(widget.id) again"))
+      }
+      call(
+        .update(
+          widget.id, patch ?? WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
+    }
+    holds.keep(only: leaving, of: claims)
+    // Somebody took these while no host ran, or just before an earlier host ended.
+    for widget in known where !claims.isOwn(widget) && holds.set(of: widget.id) == nil {
+      let isLeft = widget.error?.all.contains { Holds.Cause.has($0, of: bundle.id) } ?? false
+      guard isLeft, let patch = freshening(widget) else { continue }
+      call(.update(widget.id, patch, provider: ""))
+    }
+  }
+
+  /// The change that ends the errors about problems of bundles that are over; nil if there are none.
+  /// Present problems of other bundles stay, and so do the errors that instances set.
+  private func freshening(_ widget: Widget) -> WidgetPatch? {
+    let errors = widget.error?.all ?? []
+    let isServed = servedKinds.contains(widget.kind)
+    let rest = errors.filter { error in
+      guard error.reason == BundleInstance.invalid else { return true }
+      return !Holds.Cause.has(error) && (isServed || marks.isPresent(error))
+    }
+    guard rest.count < errors.count else { return nil }
+    // An instance makes the widget stale again if need be.
+    let isFresh = isServed || !rest.contains { $0.reason == BundleInstance.invalid }
+    return WidgetPatch(
+      isStale: isFresh ? false : nil, error: .some(WidgetError(joining: rest)))
+  }
+
+  /// Ends the holds of widgets that have moved to another set.
+  mutating func endOutdatedHolds(_ news: DaemonNews) {
+    guard !holds.isEmpty else { return }
+    switch news {
+    case .snapshot(let widgets): for widget in widgets { endHold(outdatedBy: widget) }
+    case .widget(let widget): endHold(outdatedBy: widget)
+    case .removed: break
+    }
+  }
+
+  /// Makes a widget fresh that somebody else has taken, so nobody removes it.
+  private mutating func endHold(outdatedBy widget: Widget) {
+    guard holds.isOutdated(by: widget) else { return }
+    holds.end(widget.id)
+    declareRivals(of: widget.id, in: widget.applySet)
+    guard widget.hasLeft, let patch = freshening(widget) else { return }
+    call(.update(widget.id, patch, provider: ""))
+  }
+}
+
+extension Widget {
+  /// Whether the widget waits for its removal, as its errors say.
+  fileprivate var hasLeft: Bool { error?.all.contains { Holds.Cause.has($0) } ?? false }
+}

@@ -1,0 +1,60 @@
+public import WidgetModel
+
+extension HostState {
+  /// A bundle that the daemon has, perhaps from an earlier host.
+  public struct Remembered: Hashable, Sendable {
+    public var id: String
+    public var path: String
+    /// The load time of the version that ran last.
+    public var loaded: Timestamp?
+    /// Nil if the host has looked into the folder by itself.
+    public var absence: Absence?
+    /// The data of the widget `bundle/ID`, as the last host has left it. So the state looks the same
+    /// while the bundle does not run.
+    public var shown: ValueMap
+
+    public init(
+      id: String, path: String, loaded: Timestamp? = nil, absence: Absence? = nil,
+      shown: ValueMap = [:]
+    ) {
+      self.id = id
+      self.path = path
+      self.loaded = loaded
+      self.absence = absence
+      self.shown = shown
+    }
+
+    // MARK: The last version
+
+    var name: String { text("name") }
+    var version: String { text("version") }
+    var widgetCount: Int { count("widgets") }
+    var otherCount: Int { count("others") }
+
+    var others: [String] {
+      guard case .list(let names)? = shown["othersFirst"] else { return [] }
+      return names.compactMap { if case .string(let name) = $0 { name } else { nil } }
+    }
+
+    /// The events that the kinds react to, by kind.
+    var handled: [KindName: [String]] {
+      guard case .map(let kinds)? = shown["handled"] else { return [:] }
+      var handled: [KindName: [String]] = [:]
+      for entry in kinds.entries {
+        guard let kind = KindName(entry.key), case .list(let names) = entry.value else { continue }
+        handled[kind] = names.compactMap { if case .string(let name) = $0 { name } else { nil } }
+      }
+      return handled
+    }
+
+    var kinds: Set<KindName> { Set(handled.keys) }
+
+    private func text(_ key: String) -> String {
+      if case .string(let text)? = shown[key] { text } else { "" }
+    }
+
+    private func count(_ key: String) -> Int {
+      if case .int(let count)? = shown[key] { Int(count) } else { 0 }
+    }
+  }
+}

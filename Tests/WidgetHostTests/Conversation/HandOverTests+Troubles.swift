@@ -1,0 +1,150 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+// Widget `bw` of bundle `b` has a kind of bundle `c`. It shows the problems of both bundles.
+extension HandOverTests {
+  private static let widgetsOfB = "bw: {kind: k}, n: {kind: note}, u: {kind: j}"
+
+  private mutating func beginBoth() throws {
+    try edit("c", "cw: {kind: k}", in: "/b/c")
+    try edit("b", HandOverTests.widgetsOfB, kinds: ["j"], in: "/b/y")
+    run(machine.start(at: time))
+    tellNews()
+  }
+
+  private mutating func lose(_ path: String) {
+    run(machine.found(nil, in: path, absence: .missing, at: time))
+    tellNews()
+  }
+
+  /// The same file is back.
+  private mutating func giveBack(_ path: String) throws {
+    if path == "/b/c" {
+      let file = try read("c", "cw: {kind: k}", kinds: ["k"])
+      run(machine.found(.bundle(file, digest: 1), in: path, at: time))
+    } else {
+      let file = try read("b", HandOverTests.widgetsOfB, kinds: ["j"])
+      run(machine.found(.bundle(file, digest: 2), in: path, at: time))
+    }
+    tellNews()
+  }
+
+  private func errors(_ id: String) -> [String] { widget(id)?.error?.all.map(\.message) ?? [] }
+
+  @Test(arguments: [true, false])
+  mutating func `a widget shows that its own bundle and the bundle of its kind are missing`(
+    ownFirst: Bool
+  ) throws {
+    try beginBoth()
+    let order = ownFirst ? ["/b/y", "/b/c"] : ["/b/c", "/b/y"]
+    for path in order {
+      lose(path)
+      #expect(widget("bw")?.isStale == true && errors("bw").contains { $0.hasPrefix(path) })
+    }
+    // Its own bundle can remove it, so that one comes first.
+    try #require(errors("bw").count == 2)
+    #expect(errors("bw")[0].hasPrefix("/b/y is missing"))
+    #expect(errors("bw")[0].hasSuffix("or the widgets of the bundle are removed with their data"))
+    #expect(errors("bw")[1].contains("bundle c is removed, and with it the kind of this widget"))
+    #expect(errors("cw").count == 1 && errors("u").count == 1 && errors("n").count == 1)
+    #expect(widget("n")?.isStale == true)
+    try giveBack("/b/c")
+    #expect(errors("bw").count == 1 && errors("bw")[0].hasPrefix("/b/y is missing"))
+    #expect(widget("bw")?.isStale == true && errors("cw") == [])
+    try giveBack("/b/y")
+    for id in ["bw", "cw", "n", "u"] {
+      #expect(errors(id) == [] && widget(id)?.isStale == false, "\(id)")
+    }
+    pass(limit * 2)
+    #expect(widget("bw") != nil && machine.nextDeadline == nil)
+  }
+
+  @Test mutating func `a widget shows the mistake and the refusal of its own bundle`() throws {
+    try beginBoth()
+    let mistake = "/b/y/bundle.yaml:1:1: wrong"
+    run(machine.found(.broken(problem: mistake, digest: 99), in: "/b/y", at: time))
+    tellNews()
+    // The former version of bundle `b` runs, and bundle `c` gives the widget data.
+    for id in ["bw", "n", "u"] {
+      #expect(errors(id) == [mistake] && widget(id)?.isStale == false, "\(id)")
+    }
+    #expect(errors("cw") == [])
+    try takeKind()
+    try edit("b", HandOverTests.widgetsOfB, kinds: ["j", "taken"], in: "/b/y")
+    tellNews()
+    for id in ["bw", "n", "u"] {
+      #expect(errors(id).count == 1, "\(id)")
+      #expect(errors(id).first?.hasPrefix("/b/y: the daemon refuses the bundle: ") == true)
+    }
+    try giveKind()
+    pass(.seconds(2))
+    tellNews()
+    for id in ["bw", "n", "u"] { #expect(errors(id) == [], "\(id)") }
+  }
+
+  @Test mutating func `the error of the widget's own bundle stays after the removal of the other`()
+    throws
+  {
+    try beginBoth()
+    lose("/b/c")
+    run(machine.found(.broken(problem: "/b/y/b.yaml:1:1: wrong", digest: 99), in: "/b/y", at: time))
+    tellNews()
+    #expect(errors("bw").count == 2)
+    pass(limit)
+    #expect(widget("cw") == nil && errors("bw") == ["/b/y/b.yaml:1:1: wrong"])
+    #expect(widget("bw")?.isStale == true, "its kind is gone")
+    // The end of its own problem does not make it fresh.
+    try giveBack("/b/y")
+    #expect(errors("bw") == [] && widget("bw")?.isStale == true)
+  }
+
+  /// The host restarts while the folder of bundle `b` is missing.
+  @Test mutating func `the bundle of the kind keeps the error of the widget's own bundle`() throws {
+    try beginBoth()
+    lose("/b/y")
+    pass(.seconds(5))
+    try restart { try $0.edit("c", "cw: {kind: k}", in: "/b/c") }
+    for id in ["bw", "n", "u"] {
+      #expect(errors(id).count == 1 && widget(id)?.isStale == true, "\(id)")
+      #expect(errors(id).first?.contains("put it back by 1970-01-01T00:00:35Z, or the") == true)
+    }
+    var other = self
+    try other.edit("b", HandOverTests.widgetsOfB, kinds: ["j"], in: "/b/y")
+    other.tellNews()
+    for id in ["bw", "n", "u"] { #expect(other.errors(id) == [], "\(id)") }
+    for id in ["bw", "n"] { #expect(other.widget(id)?.isStale == false, "\(id)") }
+    #expect(!other.notes.contains { $0.contains("again") })
+    pass(limit)
+    #expect(widget("bw") == nil && widget("n") == nil && widget("cw") != nil)
+  }
+
+  @Test mutating func `a widget that never left is not there again, and keeps another error`()
+    throws
+  {
+    try beginBoth()
+    lose("/b/c")
+    try edit("b", HandOverTests.widgetsOfB + ", u2: {kind: j}", kinds: ["j"], in: "/b/y")
+    #expect(!notes.contains { $0.contains("has widget") })
+    #expect(errors("bw").count == 1 && errors("bw")[0].contains("bundle c is removed"))
+    #expect(widget("bw")?.isStale == true)
+  }
+
+  /// An earlier host has set the error. No host has called the widget back yet.
+  @Test mutating func `the bundle of the kind keeps the error of a widget that leaves`() throws {
+    try beginBoth()
+    daemon.setValue(of: try #require(WidgetID("bw")))
+    tellNews()
+    try edit("b", "n: {kind: note}, u: {kind: j}", kinds: ["j"], in: "/b/y")
+    #expect(errors("bw").first?.contains("the file of bundle b no longer has this widget") == true)
+    try restart { try $0.edit("c", "cw: {kind: k}", in: "/b/c") }
+    let words = "the file of bundle b no longer has this widget"
+    #expect(errors("bw").contains { $0.hasPrefix(words) } && widget("bw")?.isStale == true)
+    try edit("b", HandOverTests.widgetsOfB, kinds: ["j"], in: "/b/y")
+    tellNews()
+    #expect(errors("bw") == [] && state("bw") == "bundle/b fresh a user's")
+    #expect(notes.contains("bundle b: the file has widget bw again"))
+  }
+}
