@@ -56,8 +56,15 @@ struct AbsenceTests {
     return state.tick(at: now)
   }
 
+  /// The lines of the log, also those that wait for a removal.
   private func notes(_ outputs: [HostState.Output]) -> [String] {
-    outputs.compactMap { if case .note(let text) = $0 { text } else { nil } }
+    outputs.compactMap { output in
+      switch output {
+      case .note(let text): text
+      case .withdraw(_, let note): note
+      default: nil
+      }
+    }
   }
 
   @Test mutating func `a missing folder makes the widgets stale, and its return removes nothing`()

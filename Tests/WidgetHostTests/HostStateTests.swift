@@ -359,7 +359,7 @@ extension [HostState.Output] {
   }
 
   var withdrawn: [String] {
-    compactMap { if case .withdraw(let id) = $0 { id } else { nil } }
+    compactMap { if case .withdraw(let id, _) = $0 { id } else { nil } }
   }
 
   var reports: [String] {

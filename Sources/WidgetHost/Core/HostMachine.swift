@@ -249,7 +249,7 @@ struct HostMachine: Sendable {
       case .open(let generation, let bundle):
         daemon.open(generation, bundle, isInstalled: bundles.isInstalled(bundle.id))
       case .close(let generation): daemon.close(generation)
-      case .withdraw(let id): daemon.withdraw(id)
+      case .withdraw(let id, let note): daemon.withdraw(id, note: note)
       case .handOver(let id, let heir): daemon.withdraw(id, heir: heir)
       case .troubles(let troubles): daemon.showTroubles(troubles)
       case .unmark(let errors): daemon.unmark(errors)

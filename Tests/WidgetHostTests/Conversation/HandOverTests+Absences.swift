@@ -80,7 +80,10 @@ extension HandOverTests {
     run(machine.found(nil, in: "/b/x", absence: .removed, at: time))
     pass(limit)
     #expect(state("g") == "mine fresh ")
+    #expect(notes.last == "bundle a: its widgets are removed when the daemon is back")
+    #expect(!notes.contains { $0.hasPrefix("bundle a removed") })
     try regainDaemon()
+    #expect(notes.last == "bundle a removed: 1 widget")
     #expect(widget("v") == nil && daemon.kinds.values.allSatisfy { $0 == HostState.provider })
     #expect(state("g") == "mine stale " && error("g") == "")
     // It is fresh again when a bundle with its kind runs.

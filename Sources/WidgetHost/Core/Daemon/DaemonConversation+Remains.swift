@@ -94,11 +94,13 @@ extension DaemonConversation {
 
   /// Removes the widgets and kinds of a bundle.
   ///
-  /// - Parameter heir: the bundle that takes over what it declares, too. It also takes over from
-  ///   the bundles whose heir was this one.
-  mutating func withdraw(_ id: String, heir: String? = nil) {
+  /// - Parameters:
+  ///   - heir: the bundle that takes over what it declares, too. It also takes over from the bundles
+  ///     whose heir was this one.
+  ///   - note: a line for the log, when the widgets and kinds are gone.
+  mutating func withdraw(_ id: String, heir: String? = nil, note: String? = nil) {
     let left = withdrawals.inherited(by: id).union([id])
-    guard let taken = withdrawals.begin(id, heir: heir) else { return }
+    guard let taken = withdrawals.begin(id, heir: heir, note: note) else { return }
     if let heir {
       for former in taken { links.inherit(former, by: heir) }
     } else {
@@ -132,11 +134,14 @@ extension DaemonConversation {
     if case .success(let answer) = result {
       reportLosses(answer, of: withdrawals.heir(of: id) ?? id)
     }
+    let note = withdrawals.note(of: id)
     switch withdrawals.answered(result, id, at: now.uptime, limits) {
     case .nothing: break
     case .refused(let message): report(message)
-    // The widget of the former bundle goes, too.
-    case .removed(let showsBundle): if showsBundle { standing.declareAgain() }
+    case .removed(let showsBundle):
+      if let note { put(.note(note)) }
+      // The widget of the former bundle goes, too.
+      if showsBundle { standing.declareAgain() }
     }
   }
 

@@ -20,6 +20,8 @@ struct Withdrawals: Sendable {
     /// nothing about this one.
     var isCallOfEarlier = false
     var heir: String?
+    /// A line for the log, when the bundle is removed.
+    var note: String?
     /// Whether the heir has declared its widgets since, so that it has taken over those it has.
     var isTaken = false
   }
@@ -51,6 +53,9 @@ struct Withdrawals: Sendable {
   // MARK: Heirs
 
   func heir(of id: String) -> String? { withdrawals[id]?.heir }
+
+  /// A line for the log, when the bundle is removed.
+  func note(of id: String) -> String? { withdrawals[id]?.note }
 
   /// Whether the kinds of a former bundle must go before the bundle can register them.
   func isInheriting(_ id: String) -> Bool {
@@ -89,11 +94,13 @@ struct Withdrawals: Sendable {
 
   /// Begins a removal.
   ///
-  /// - Parameter heir: the bundle that takes over what it declares, too. It also takes over from
-  ///   the bundles whose heir was this one.
+  /// - Parameters:
+  ///   - heir: the bundle that takes over what it declares, too. It also takes over from the bundles
+  ///     whose heir was this one.
+  ///   - note: a line for the log, when the bundle is removed.
   /// - Returns: the bundles from which the heir takes over from now on; nil if this removal is under
   ///   way already.
-  mutating func begin(_ id: String, heir: String?) -> Set<String>? {
+  mutating func begin(_ id: String, heir: String?, note: String? = nil) -> Set<String>? {
     if let heir, let known = withdrawals[id], known.heir == heir, !known.isUnwanted { return nil }
     let formers: Set<String> = heir == nil ? [] : inherited(by: id).filter { $0 != heir }
     for former in formers {
@@ -103,7 +110,8 @@ struct Withdrawals: Sendable {
     // A call in flight of an earlier withdrawal must be answered first.
     let call = withdrawals[id]?.call
     withdrawals[id] = Withdrawal(
-      phase: heir == nil ? .widgets : .kinds, call: call, isCallOfEarlier: call != nil, heir: heir)
+      phase: heir == nil ? .widgets : .kinds, call: call, isCallOfEarlier: call != nil, heir: heir,
+      note: note)
     return heir == nil ? [] : formers.union([id])
   }
 
