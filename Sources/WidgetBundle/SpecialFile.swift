@@ -20,6 +20,18 @@ package enum SpecialFile {
   /// Whether an entry is a regular file.
   package static func isFile(mode: UInt32) -> Bool { mode & 0o170000 == 0o100000 }
 
+  /// Whether an entry is neither a folder nor a regular file.
+  package static func isSpecial(mode: UInt32) -> Bool {
+    mode & 0o170000 != 0o040000 && !isFile(mode: mode)
+  }
+
+  /// The problem of an entry of a folder of bundles that must be the folder of a bundle.
+  package static func problem(
+    ofFolder path: String, mode: UInt32
+  ) -> (message: String, hint: String) {
+    ("\(path) is \(words(mode: mode)), not a folder", "replace it with a folder, or remove it")
+  }
+
   /// The problem of an entry of a bundle's folder that must be a file.
   package static func problem(
     of path: String, mode: UInt32

@@ -1,7 +1,7 @@
 import Glibc
 import WidgetBundle
 
-// Links in the folder of bundles.
+// Links and special files in the folder of bundles.
 extension BundleInstaller {
   /// The problem of a link in the folder of bundles that leads to nothing; nil for other entries.
   func dangling(_ name: String, _ bundles: Folder) -> BundleInstallerError? {
@@ -10,6 +10,17 @@ extension BundleInstaller {
     var status = stat()
     guard stat(path, &status) != 0, errno != EACCES else { return nil }
     let problem = BundleFileName.dangling(path, String(cString: strerror(errno)))
+    return .refused(problem.message, hint: problem.hint)
+  }
+
+  /// The problem of a named pipe, a socket or a device in the place of a bundle's folder; nil for other
+  /// entries.
+  func special(_ name: String, _ bundles: Folder) -> BundleInstallerError? {
+    let path = "\(bundles.path)/\(name)"
+    guard BundleFileName.mayBeFolder(name), let mode = FileMode.of(path),
+      SpecialFile.isSpecial(mode: mode)
+    else { return nil }
+    let problem = SpecialFile.problem(ofFolder: path, mode: mode)
     return .refused(problem.message, hint: problem.hint)
   }
 

@@ -99,7 +99,7 @@ public struct BundleInstaller: Sendable {
     let folder = try Folder(path)
     var result: [Installed] = []
     for name in try folder.names() where !name.hasPrefix(".") {
-      if let problem = dangling(name, folder) {
+      if let problem = dangling(name, folder) ?? special(name, folder) {
         result.append(unusable(name, problem, in: folder, lacksFile: true))
         continue
       }

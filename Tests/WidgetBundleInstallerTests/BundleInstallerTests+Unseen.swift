@@ -64,6 +64,17 @@ extension BundleInstallerTests {
       ])
   }
 
+  @Test func `a named pipe in the place of a bundle's folder is listed with the reason`() throws {
+    scratch.write("bundles/desk/bundle.yaml", Texts.bundle("desk"))
+    let pipe = "\(scratch.path)/bundles/pipe"
+    for path in [pipe, "\(pipe).sock"] { try #require(mkfifo(path, 0o600) == 0) }
+    #expect(
+      try reasons() == [
+        "desk": "1.0.0",
+        "pipe": "\(pipe) is a named pipe, not a folder; replace it with a folder, or remove it",
+      ])
+  }
+
   /// Runs a closure as a user who is not root, because root may read everything. Only the thread
   /// changes its user.
   func asNobody<T>(_ body: () throws -> T) throws -> T {

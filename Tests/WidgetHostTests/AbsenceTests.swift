@@ -58,11 +58,11 @@ struct AbsenceTests {
 
   /// The lines of the log, also those that wait for a removal.
   private func notes(_ outputs: [HostState.Output]) -> [String] {
-    outputs.compactMap { output in
+    outputs.compactMap { output -> String? in
       switch output {
-      case .note(let text): text
-      case .withdraw(_, let note): note
-      default: nil
+      case .note(let text): return text
+      case .withdraw(_, let note): return note
+      default: return nil
       }
     }
   }

@@ -197,6 +197,26 @@ struct BundleFolderTests {
     #expect(BundleFolders.isUnwatchable(link) && !BundleFolders.isUnwatchable(place.bundle))
   }
 
+  @Test(arguments: [(S_IFIFO, "a named pipe"), (S_IFSOCK, "a socket")] as [(mode_t, String)])
+  func `an entry in the place of a bundle's folder that is no folder is found and reported`(
+    type: mode_t, words: String
+  ) throws {
+    let place = try Place(nil)
+    let entry = "\(place.path)/notes"
+    // A name with a dot is no bundle's.
+    for path in [entry, "\(place.path)/notes.sock"] {
+      try #require(mknod(path, type | 0o600, 0) == 0)
+    }
+    let path = try #require(FileReading.resolved(entry))
+    #expect(
+      BundleFolders.subfolders(of: place.path) == [FileReading.resolved(place.bundle), path])
+    #expect(look(into: path) == "nothing")
+    #expect(
+      suspicion(about: path)
+        == "\(path) is \(words), not a folder; replace it with a folder, or remove it")
+    #expect(BundleFolders.isUnwatchable(path))
+  }
+
   @Test func `a folder whose name is not UTF-8 is reported`() throws {
     let place = try Place()
     let name =

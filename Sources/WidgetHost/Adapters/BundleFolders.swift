@@ -16,10 +16,10 @@ enum BundleFolders {
   /// The maximum size of a file of settings, in bytes.
   static let settingsBytesMax = 1 << 16
 
-  /// All folders in a folder, by name, without symbolic links. The result also has four kinds of
+  /// All folders in a folder, by name, without symbolic links. The result also has five kinds of
   /// paths with a problem: the folder itself, if this process may not read it, a bundle's file
-  /// without a folder, a link that leads to nothing, and the repaired path of a folder whose name
-  /// is not UTF-8 text.
+  /// without a folder, a link that leads to nothing, a named pipe, socket or device in the place of
+  /// a folder, and the repaired path of a folder whose name is not UTF-8 text.
   static func subfolders(of root: String) -> [String] {
     guard let directory = opendir(root) else { return errno == EACCES ? [root] : [] }
     defer { closedir(directory) }
@@ -47,7 +47,11 @@ enum BundleFolders {
       guard !found.contains(path) else { continue }
       var status = stat()
       guard stat(path, &status) == 0 else { continue }
-      if status.st_mode & S_IFMT == S_IFDIR || isStray(path, status) { found.append(path) }
+      let isSpecial =
+        BundleFileName.mayBeFolder(name) && SpecialFile.isSpecial(mode: status.st_mode)
+      if status.st_mode & S_IFMT == S_IFDIR || isSpecial || isStray(path, status) {
+        found.append(path)
+      }
     }
     return found + Set(unreadable.prefix(countMax)).subtracting(found).sorted()
   }
@@ -69,17 +73,25 @@ enum BundleFolders {
     return errorText()
   }
 
-  /// Whether nobody can open or watch a path.
+  /// The problem of a named pipe, a socket or a device in the place of a folder; nil for other paths.
+  private static func special(_ path: String) -> (message: String, hint: String)? {
+    var status = stat()
+    guard stat(path, &status) == 0, SpecialFile.isSpecial(mode: status.st_mode) else { return nil }
+    return SpecialFile.problem(ofFolder: path, mode: status.st_mode)
+  }
+
+  /// Whether nobody can open or watch a path as a folder.
   static func isUnwatchable(_ path: String) -> Bool {
-    hasUnreadableName(path) || dangling(path) != nil
+    hasUnreadableName(path) || dangling(path) != nil || special(path) != nil
   }
 
   /// The problem of a folder that was probably meant to be a bundle's, and has no bundle's file:
-  /// its file has another name, its file or the folder itself is a link to nothing, or the folder's
-  /// name is not UTF-8 text. Nil for other folders.
+  /// its file has another name, its file or the folder itself is a link to nothing, the folder is a
+  /// named pipe, a socket or a device, or its name is not UTF-8 text. Nil for other folders.
   static func suspicion(about folder: String) -> HostState.Found? {
     guard !hasUnreadableName(folder) else { return broken(BundleFileName.unreadable(folder)) }
     if let reason = dangling(folder) { return broken(BundleFileName.dangling(folder, reason)) }
+    if let problem = special(folder) { return broken(problem) }
     var status = stat()
     for file in fileNames.map({ "\(folder)/\($0)" }) where lstat(file, &status) == 0 {
       guard stat(file, &status) != 0 else { continue }

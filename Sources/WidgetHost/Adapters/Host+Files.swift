@@ -85,7 +85,9 @@ extension Host {
             all.append((path, root))
           }
         }
-        folders.formUnion(all.map(\.path).filter { !before.contains($0) })
+        // The watch of a folder does not see what takes its place.
+        folders.formUnion(
+          all.map(\.path).filter { !before.contains($0) || BundleFolders.isUnwatchable($0) })
         folders.formUnion(known.keys.filter { path in !all.contains { $0.path == path } })
       }
       // In the order of the roots, then by name. The order decides which folder has a bundle.
@@ -112,7 +114,7 @@ extension Host {
       await lookAtRoots()
       guard !machine.isStopped else { return }
       let paths = Set(all.map(\.path))
-      for path in before.subtracting(paths) {
+      for path in before where !paths.contains(path) || BundleFolders.isUnwatchable(path) {
         watcher.unwatch(.folder(path))
         watchedFolders.remove(path)
       }
