@@ -16,6 +16,8 @@ from lib.protobuf import ROOT
 LIBRARY = os.path.join(ROOT, "Clients", "python")
 FOLDER = os.path.join(ROOT, ".build", "python-client")
 BUILD = ["flit_core>=3.8,<5"]
+#: The environments with the newest and the oldest packages that the library supports.
+SUPPORTED = ("newest", "oldest")
 ENVIRONMENTS = {
     "newest": [
         "grpcio<2",
@@ -33,6 +35,8 @@ ENVIRONMENTS = {
         "googleapis-common-protos==1.57.0",
         "grpcio-health-checking==1.51.1",
     ],
+    # Separate, because `python-client` can install the library at the same time.
+    "provider": ["grpcio<2", "protobuf<8"],
 }
 
 
