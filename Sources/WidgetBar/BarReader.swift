@@ -354,7 +354,8 @@ private struct Reading {
 
   private mutating func readIcon(_ node: Node) {
     guard icon.isEmpty else { return }
-    icon = BarReader.onOneLine(node.text(node.role == .image ? "source" : "icon"))
+    let names = node.role == .image ? ["source", "fallback"] : ["icon"]
+    icon = names.lazy.map { BarReader.onOneLine(node.text($0)) }.first { !$0.isEmpty } ?? ""
   }
 
   private mutating func readChildren(of node: Node, _ around: Surroundings, depth: Int) {

@@ -245,6 +245,20 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(image(["source": .string("/y.png"), "alt": .string("a cat")]).tooltip.isEmpty)
   }
 
+  @Test(
+    arguments: [
+      ("sun", "moon", "sun"), ("", "moon", "moon"), (nil, "moon", "moon"), (nil, nil, ""),
+    ] as [(String?, String?, String)])
+  func `the icon of an image without a source is its fallback`(
+    source: String?, fallback: String?, icon: String
+  ) {
+    var properties = ValueMap()
+    properties["source"] = source.map { .string($0) }
+    properties["fallback"] = fallback.map { .string($0) }
+    let block = reader.block(of: widget([Node(id: "i", type: .image, properties: properties)]))
+    #expect(block.icon == icon)
+  }
+
   @Test func `a wrong timeline and a failed activity are marked like an error`() {
     var reader = reader
     reader.showsReasons = true
