@@ -40,6 +40,19 @@ struct WidgetCardTests {
     #expect(file.contains("42") || isPrivate)
   }
 
+  @Test(
+    arguments: [
+      (["fallback": "moon"], "moon"), (["source": "", "fallback": "moon"], "moon"),
+      (["source": "sun", "fallback": "moon"], "sun"),
+      (["alt": "A map", "fallback": "moon"], "A map"), ([:], "image"),
+    ] as [(ValueMap, String)])
+  func `an image without a picture shows the first of its texts`(
+    properties: ValueMap, words: String
+  ) {
+    let file = svg([Node(id: "i", type: .image, properties: properties)])
+    #expect(file.contains(">\(words)</text>"), "\(file)")
+  }
+
   @Test func `a very long description of an image is cut`() {
     let image = Node(
       id: "i", type: .image,

@@ -275,6 +275,27 @@ struct CellPainterTests {
     #expect(!text(["enabled": true]).contains(disabled))
   }
 
+  @Test(
+    arguments: [
+      (["fallback": "moon"], "moon"), (["source": "", "fallback": "moon"], "moon"),
+      (["source": "sun", "fallback": "moon"], "sun"),
+      (["alt": "A map", "fallback": "moon"], "A map"), ([:], "image"),
+    ] as [(ValueMap, String)])
+  func `an image without a picture shows the first of its texts, with and without a box`(
+    properties: ValueMap, words: String
+  ) {
+    var box = properties
+    (box["width"], box["height"]) = (.double(160), .double(64))
+    for properties in [properties, box] {
+      let grid = grid(Gallery.part(.image, "a", properties)) { _ in }
+      for text in [
+        PlainTextEncoder.text(grid), HTMLEncoder().text(grid), ANSIEncoder(depth: .none).text(grid),
+      ] {
+        #expect(text.contains(words), "\(text)")
+      }
+    }
+  }
+
   @Test(arguments: [["selection": "multiple"], ["deletable": true]] as [ValueMap])
   func `a disabled row that could be selected has round brackets`(table: ValueMap) {
     func text(_ row: ValueMap, _ table: ValueMap) -> String {

@@ -105,6 +105,26 @@ import WidgetTerminal
     #expect(LiveSamples.lines(&board).contains { $0.contains("no such file") })
   }
 
+  @Test func `the fallback of an image without a source is loaded, and has the reason`() throws {
+    var board = try LiveSamples.board([
+      LiveSamples.widget(
+        "w",
+        content: Content(
+          rootID: "i",
+          nodes: [
+            Node(
+              id: "i", type: .image,
+              properties: [
+                "fallback": .string("/b"), "width": .double(320), "height": .double(96),
+              ])
+          ]))
+    ])
+    board.pictures.method = .kitty
+    #expect(board.picturesToLoad() == ["/b"])
+    board.pictures.take("/b", .failed("no such file"))
+    #expect(LiveSamples.lines(&board).contains { $0.contains("no such file") })
+  }
+
   @Test func `an image that is only text has the reason above it`() throws {
     let nodes = ["a", "b"].map { name in
       Node(
