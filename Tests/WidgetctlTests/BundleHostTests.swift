@@ -41,7 +41,7 @@ import WidgetModel
     let host = BundleHost.running(folders: [], problem: problem)
     #expect(host.runs("/a") == nil && host.problem(of: "/a") == "widgetd-host runs, but \(problem)")
     hiding.applySet = "desk"
-    #expect(BundleHost.hiddenProblem(by: hiding)?.contains("belongs to desk") == true)
+    #expect(BundleHost.hiddenProblem(by: hiding)?.contains("belongs to the set desk") == true)
     #expect(BundleHost.hiddenProblem(by: try widget([:])) == nil)
   }
 

@@ -264,7 +264,7 @@ extension WidgetFileTests {
     ("widgets: 5", "f.yaml:1:10: expected widgets by id, or a list of widgets"),
     ("things: []", "f.yaml:1:1: unknown key \"things\""),
     ("text", "f.yaml:1:1: expected a set, a list of widgets or a widget"),
-    ("a: [1", "f.yaml:1:6:"),
+    ("a: [1", "f.yaml:1:4: \"[\" is not closed"),
     ("a: 1\na: 2", "f.yaml:"),
     ("- {id: a, kind: k, data: {n: 99999999999999999999}}", "f.yaml:1:30: 99999999999999999999"),
   ])
