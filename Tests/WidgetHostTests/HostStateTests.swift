@@ -204,7 +204,9 @@ struct HostStateTests {
     #expect(outputs.withdrawn == ["old"])
     #expect(standing("clock")?.state == .failed)
     #expect(
-      outputs.contains { if case .mark(let id, _) = $0 { id == "clock" } else { false } })
+      outputs.contains {
+        if case .troubles(let all) = $0 { all["bundle/clock"] != nil } else { false }
+      })
   }
 
   @Test mutating func `the widgets of a broken bundle are removed with its folder`() {
