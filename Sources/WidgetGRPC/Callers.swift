@@ -145,6 +145,8 @@
     private var isClosing = false
     /// Whether the socket is closed.
     private(set) var isLost = false
+    /// The calls that end in the next turns, because the socket is closed.
+    private var ending: [CallGuard] = []
 
     /// The cost of the end of a call, compared with the tasks of a call. It is higher than measured: a
     /// pass of the loop ends few calls, and nobody waits for the rest.
@@ -210,26 +212,35 @@
       onLoss?()
     }
 
-    /// Ends all calls of the closed connection, each in a step of cleanup: the end of a thousand
-    /// calls takes longer than a turn. If the service stops, `finish` has to end the calls.
-    ///
-    /// - Parameter prepare: the first step. It sets tasks going.
-    /// - Parameter finish: the last step.
-    func endCalls(after prepare: @escaping () -> Void, then finish: @escaping () -> Void) {
-      client.cleanUpLater { [self] isAbandoned in
+    /// Runs a closure that sets tasks going, in a part of the user's turns. Runs it at once if the
+    /// service stops.
+    func whenTurnComes(_ body: @escaping () -> Void) {
+      client.whenTurnComes { [self] isAbandoned in
         if !isAbandoned { client.expectTasks() }
-        prepare()
-        guard !isAbandoned else { return finish() }
-        // HTTP/2 removes the state of its oldest stream without moving that of the others: see
-        // `StreamMap`, and `remove(at:)` of NIO's `CircularBuffer`.
-        for (_, call) in calls.sorted(by: { $0.key < $1.key }) {
-          client.cleanUpLater { [self] isAbandoned in
-            guard !isAbandoned, !call.isOver else { return }
-            client.expectTasks(parts: CallerConnection.endParts)
-            call.cancel()
-          }
+        body()
+      }
+    }
+
+    /// Ends all calls, one in each part of the user's turns, and then calls `finish`. The end of a
+    /// thousand calls takes longer than a turn.
+    func endCalls(then finish: @escaping () -> Void) {
+      // The oldest first, because HTTP/2 then removes the stream without moving the others: see
+      // `StreamMap`, and `remove(at:)` of NIO's `CircularBuffer`.
+      ending = calls.sorted { $0.key > $1.key }.map(\.value)
+      endNextCall(then: finish)
+    }
+
+    private func endNextCall(then finish: @escaping () -> Void) {
+      while let call = ending.last, call.isOver { ending.removeLast() }
+      guard !ending.isEmpty else { return finish() }
+      client.whenTurnComes { [self] isAbandoned in
+        guard !isAbandoned, let call = ending.popLast() else {
+          ending = []
+          return finish()
         }
-        client.cleanUpLater { _ in finish() }
+        client.expectTasks(parts: CallerConnection.endParts)
+        call.cancel()
+        endNextCall(then: finish)
       }
     }
 

@@ -12,7 +12,7 @@
   /// a closed channel in the same pass of the loop: see `close0` in
   /// https://github.com/apple/swift-nio/blob/2.101.2/Sources/NIOPosix/BaseSocketChannel.swift. So
   /// HTTP/2 runs in this channel, which passes everything to the socket's channel and back. When the
-  /// socket is closed, the calls end one by one in the service's cleanup, and then this channel.
+  /// socket is closed, the calls end one by one in turns of the service, and then this channel.
   ///
   /// Confined to the event loop, except the properties that NIO reads elsewhere.
   final class LingeringChannel: Channel, ChannelCore, @unchecked Sendable {
@@ -65,14 +65,17 @@
         settle()
         return finish()
       }
-      connection.endCalls(after: settle, then: finish)
+      // HTTP/2 drops the waiting frames of all streams, and the task of each writer runs.
+      connection.whenTurnComes { [self] in
+        guard !isEnded.load(ordering: .relaxed) else { return }
+        settle()
+        connection.endCalls { [self] in finish() }
+      }
     }
 
-    /// Lets HTTP/2 end streams. It keeps their ends until a read is complete, and while its channel
-    /// is not writable. The end of the socket has cut the last read short. HTTP/2 drops the waiting
-    /// frames of all streams, and the task of each writer runs.
+    /// Lets HTTP/2 end streams. It keeps their ends until a read is complete, and while its channel is
+    /// not writable. The end of the socket has cut the last read short.
     private func settle() {
-      guard !isEnded.load(ordering: .relaxed) else { return }
       let pipeline = pipeline.syncOperations
       pipeline.fireChannelReadComplete()
       guard !wasWritable else { return }

@@ -165,18 +165,9 @@ public struct InProcessClient: Sendable {
     calls.value.add(start)
   }
 
-  /// Carries out a step of cleanup that nobody waits for, such as the end of a call whose
-  /// connection is closed. All clients together have a small part of each pass of the loop for such
-  /// steps. The steps of a user keep their order. Call on the service's event loop.
-  ///
-  /// - Parameter step: called once. It gets true if the service stops, and must then return soon.
-  public func cleanUpLater(_ step: @escaping (_ isAbandoned: Bool) -> Void) {
-    service.value.context.work.addCleanup(of: calls.value.share, step)
-  }
-
   /// Notes that the work of the client's turn continues in tasks. The time of these tasks counts as
-  /// a part of the turn, although they run later. Call it while the client has its turn, or in a
-  /// step of cleanup. Call on the service's event loop.
+  /// a part of the turn, although they run later. Call it while the client has its turn. Call on
+  /// the service's event loop.
   ///
   /// - Parameter parts: the cost of the tasks, compared with those of a call.
   public func expectTasks(parts: Int64 = 1) { calls.value.expectTasks(parts: parts) }

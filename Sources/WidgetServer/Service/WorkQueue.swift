@@ -44,9 +44,6 @@ struct TimeSlice {
 /// sent. A slice that is longer than `longMin` has a separate pass. Otherwise the answers of the
 /// pass would wait for the slice.
 ///
-/// Nobody waits for cleanup, such as the ends of the calls of closed connections. So all cleanup
-/// together has a small part of each pass, and does not compete with the workloads for slices.
-///
 /// Confined to the event loop.
 final class WorkQueue {
   private let turn: Turn
@@ -60,13 +57,6 @@ final class WorkQueue {
   private var spentPass: UInt64?
   /// Whether slices of this pass have started tasks.
   private var hasStartedTasks = false
-  private let cleanup = UserLines<Cleanup>()
-  /// The time spent on cleanup in the same pass, which is not a part of `spent`.
-  private var spentOnCleanup = TimeAmount.zero
-  /// The expected cost of the next step of cleanup.
-  private var cleanupCost = TimeAmount.zero
-  /// Whether the service stops. Then nothing ends the steps of cleanup that would wait.
-  private var isAbandoned = false
   private(set) var taskCosts = TaskCosts()
   /// The expected time of the tasks that the present slice has started.
   private var owed = TimeAmount.zero
@@ -82,12 +72,6 @@ final class WorkQueue {
     var isWaiting = false
   }
 
-  /// A step of cleanup.
-  private struct Cleanup {
-    let share: WorkShare
-    let carryOut: (_ isAbandoned: Bool) -> Void
-  }
-
   /// The time that the turns of one pass of the loop may spend on work.
   static let turnMax = TimeAmount.milliseconds(4)
   /// The same for a pass that has started tasks, while several workloads wait. A call over gRPC takes
@@ -95,9 +79,6 @@ final class WorkQueue {
   static let turnWithTasksMax = TimeAmount.milliseconds(2)
   /// The part of that time that one workload gets before the next.
   static let sliceMax = TimeAmount.milliseconds(1)
-  /// The part of the time of a pass that cleanup gets. A pass has at least one step, and no second
-  /// one that is expected to exceed this.
-  static let cleanupMax = TimeAmount.milliseconds(1)
   /// A workload whose slices are longer than this has a separate pass. Slices are longer than
   /// `sliceMax` if a part is, such as a costly call.
   static let longMin = TimeAmount.milliseconds(2)
@@ -109,7 +90,7 @@ final class WorkQueue {
   init(turn: Turn) { self.turn = turn }
 
   /// Whether work waits for the next turn.
-  var hasMore: Bool { !queue.isEmpty || !cleanup.isEmpty }
+  var hasMore: Bool { !queue.isEmpty }
 
   /// Works at once if no workload waits and the turn has time left. Otherwise the workload waits for
   /// its slice.
@@ -124,7 +105,7 @@ final class WorkQueue {
     let share = workload.share
     guard share.state == .idle else { return nil }
     renewTime()
-    guard queue.isEmpty, fits(share) else {
+    guard !hasMore, fits(share) else {
       enqueue(workload)
       return nil
     }
@@ -140,10 +121,9 @@ final class WorkQueue {
       && spent + expected <= passMax + WorkQueue.sliceMax
   }
 
-  /// The time of this pass, without that of cleanup. One client alone gets all of it, so that its
-  /// changes share a group and frames.
+  /// The time of this pass. One client alone gets all of it, so that its changes share a group and
+  /// frames.
   private var passMax: TimeAmount {
-    guard cleanup.isEmpty else { return WorkQueue.turnWithTasksMax - WorkQueue.cleanupMax }
     guard hasStartedTasks, let uid = queue.first else { return WorkQueue.turnMax }
     let severalWait = queue.count > 1 || (users[uid]?.workloads.count ?? 0) > 1
     return severalWait ? WorkQueue.turnWithTasksMax : WorkQueue.turnMax
@@ -192,8 +172,10 @@ final class WorkQueue {
       end(workload, slice, hasMore: workload.work(slice))
       wait(for: uid)
     }
-    cleanUp()
-    if turn.loopPass == nil { endPass() }
+    if turn.loopPass == nil {
+      (spent, hasStartedTasks) = (.zero, false)
+      taskCosts.endPass()
+    }
     if users.count > WorkQueue.usersMax {
       users = users.filter { $0.value.isWaiting || queue.remembers($0.value.account) }
     }
@@ -205,56 +187,8 @@ final class WorkQueue {
   private func renewTime() {
     let pass = turn.loopPass?()
     guard pass != spentPass else { return }
-    spentPass = pass
-    endPass()
-  }
-
-  private func endPass() {
-    (spent, spentOnCleanup, hasStartedTasks) = (.zero, .zero, false)
+    (spent, spentPass, hasStartedTasks) = (.zero, pass, false)
     taskCosts.endPass()
-  }
-
-  // MARK: - Cleanup
-
-  /// Carries out a step of cleanup exactly once, in one of the next turns. The steps of a user keep
-  /// their order.
-  ///
-  /// - Parameter carryOut: gets true if the service stops. Then it is called at once.
-  func addCleanup(of share: WorkShare, _ carryOut: @escaping (_ isAbandoned: Bool) -> Void) {
-    guard !isAbandoned else { return carryOut(true) }
-    cleanup.add(Cleanup(share: share, carryOut: carryOut), of: share.uid)
-    turn.open()
-  }
-
-  /// Carries out steps of cleanup as long as the pass may.
-  private func cleanUp() {
-    guard !cleanup.isEmpty, fitsCleanup else { return }
-    cleanup.beginRound()
-    var now = clock()
-    while fitsCleanup, let step = cleanup.next(at: now) {
-      owed = .zero
-      let start = clock()
-      step.carryOut(false)
-      let time = clock() - start
-      let cost = time + owed
-      hasStartedTasks = hasStartedTasks || owed > .zero
-      owed = .zero
-      worked = worked + time
-      spentOnCleanup = spentOnCleanup + cost
-      // A higher cost counts at once, and a lower cost gradually.
-      cleanupCost = max(cost, .nanoseconds((cleanupCost.nanoseconds + cost.nanoseconds) / 2))
-      charge(step.share, cost, isSlice: false)
-      now = now + cost
-    }
-    cleanup.endRound(at: now)
-  }
-
-  /// Whether the pass has time for the next step of cleanup. The first one is also carried out
-  /// after long work, so that cleanup ends.
-  private var fitsCleanup: Bool {
-    guard spentOnCleanup > .zero else { return true }
-    let after = spentOnCleanup + cleanupCost
-    return after <= WorkQueue.cleanupMax && spent + after <= WorkQueue.turnWithTasksMax
   }
 
   // MARK: - Tasks
@@ -276,9 +210,8 @@ final class WorkQueue {
     taskCosts.count(clock() - start - (worked - workedBefore))
   }
 
-  /// Drops all waiting work, and carries out all cleanup.
+  /// Drops all waiting work.
   func abandonAll() {
-    isAbandoned = true
     // The end of a workload can make room for another user, who then waits, too.
     while let uid = users.first(where: { $0.value.workloads.count > 0 })?.key {
       while let workload = users[uid]?.workloads.next() {
@@ -288,11 +221,6 @@ final class WorkQueue {
     }
     for uid in users.keys { users[uid]?.isWaiting = false }
     queue = FairQueue()
-    while !cleanup.isEmpty {
-      cleanup.beginRound()
-      while let step = cleanup.next(at: clock()) { step.carryOut(true) }
-      cleanup.endRound(at: clock())
-    }
   }
 
   /// A slice of time that begins now.
