@@ -11,10 +11,10 @@ extension YAMLFailure {
   public func words(in text: String) -> (message: String, hint: String, place: YAMLPlace) {
     guard case .syntax(let problem) = reason else {
       // An object without an end takes the keys of the object around it.
-      if case .duplicateKey(_, let first) = reason, let open = OpenBracket(in: text),
-        (open.place.line, open.place.column) < (first.line, first.column)
+      if case .duplicateKey(_, let first) = reason,
+        let missing = MissingEnd(in: text, before: first)
       {
-        return open.words
+        return missing.words
       }
       let (message, hint) = words
       return (message, hint, place)
@@ -32,7 +32,9 @@ extension YAMLFailure {
         YAMLFailure.putInQuotes(comment.text), comment.place
       )
     }
-    if YAMLFailure.isBracketOpen(problem), let open = OpenBracket(in: text) { return open.words }
+    if YAMLFailure.isBracketOpen(problem), let missing = MissingEnd(in: text, before: place) {
+      return missing.words
+    }
     let (message, hint) = YAMLFailure.words(for: problem, syntax)
     return (message, hint, place)
   }

@@ -18,10 +18,12 @@ enum DocumentReader {
     let looksLikeJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     if looksLikeJSON || name.hasSuffix(".json") {
       do throws(JSONReader.Failure) { return try JSONReader.values(of: text) } catch {
-        let open =
-          error.reason.hasPrefix("expected , or") ? YAMLFailure.missingBracket(in: text) : nil
-        let place = open?.place ?? YAMLPlace(line: error.line, column: error.column)
-        let reason = open.map { "\($0.message); \($0.hint)" } ?? error.reason
+        let stop = YAMLPlace(line: error.line, column: error.column)
+        let missing =
+          error.reason.hasPrefix("expected ") || error.reason == "a value is missing"
+          ? YAMLFailure.missingEnd(in: text, before: stop) : nil
+        let place = missing?.place ?? stop
+        let reason = missing.map { "\($0.message); \($0.hint)" } ?? error.reason
         let failure = CommandFailure(
           .invalidArgument, DocumentPlaces.message(reason, name: name, at: place, in: text))
         guard !name.hasSuffix(".json") else { throw failure }

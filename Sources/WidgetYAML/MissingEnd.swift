@@ -1,0 +1,207 @@
+import CYAML
+
+/// A list or an object in brackets, or a quoted text inside one, whose end is missing.
+///
+/// libyaml stops where the text no longer fits, which can be many lines below. If a closing bracket
+/// is missing, the next one closes the inner list or object in the place of the outer one. So the
+/// first closing bracket that is indented less than the line of its partner shows the mistake. If a
+/// closing quote is missing, the next quote ends the text, directly in front of another text.
+struct MissingEnd {
+  /// The place of the opening bracket or quote.
+  let place: YAMLPlace
+  private let message: String
+  private let hint: String
+
+  /// Nil if no end is missing, or if another mistake comes first.
+  ///
+  /// - Parameter limit: the place of a failure. A bracket or quote behind it is not its cause.
+  init?(in text: String, before limit: YAMLPlace) {
+    guard let found = EndScan(text, before: limit).missingEnd(), found.place.isBefore(limit) else {
+      return nil
+    }
+    self = found
+  }
+
+  /// - Parameter advice: where the closing bracket is missing, beginning with a blank. May be empty.
+  fileprivate init(of bracket: EndScan.Bracket, _ advice: String) {
+    place = bracket.place
+    message = "\"\(bracket.isBrace ? "{" : "[")\" is not closed"
+    hint =
+      "add \"\(bracket.close)\"\(advice); if the bracket is part of a text, put this text in quotes"
+  }
+
+  fileprivate init(ofQuoteAt place: YAMLPlace) {
+    (self.place, message, hint) = (place, "the closing quote is missing", "add it")
+  }
+
+  var words: (message: String, hint: String, place: YAMLPlace) { (message, hint, place) }
+}
+
+extension YAMLFailure {
+  /// The bracket, brace or quote that has no end, for readers of JSON: the message, a hint and the
+  /// place. Nil if no end is missing, or if another mistake comes first.
+  ///
+  /// - Parameter limit: the place where the reader stopped.
+  public static func missingEnd(
+    in text: String, before limit: YAMLPlace
+  ) -> (message: String, hint: String, place: YAMLPlace)? {
+    MissingEnd(in: text, before: limit)?.words
+  }
+}
+
+extension YAMLPlace {
+  fileprivate func isBefore(_ other: YAMLPlace) -> Bool {
+    (line, column) < (other.line, other.column)
+  }
+}
+
+/// Reads the brackets of a text from the tokens of libyaml, which knows quotes and comments.
+private struct EndScan {
+  struct Bracket {
+    let place: YAMLPlace
+    let isBrace: Bool
+
+    var close: Unicode.Scalar { isBrace ? "}" : "]" }
+  }
+
+  /// The maximum number of open brackets. libyaml looks at each of them for each token, so the time
+  /// would be quadratic.
+  private static let depthMax = 64
+
+  private let limit: YAMLPlace
+  private let bytes: [UInt8]
+  private let scalars: [Unicode.Scalar]
+  /// The blanks and tabs at the beginning of each line.
+  private let indents: [Substring]
+
+  init(_ text: String, before limit: YAMLPlace) {
+    // As in `YAMLReader`, because the places are compared.
+    let text =
+      text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
+    self.limit = limit
+    bytes = EndScan.hidingSurrogates(of: text)
+    scalars = Array(text.unicodeScalars)
+    indents = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map {
+      Substring($0.unicodeScalars.prefix { $0 == " " || $0 == "\t" })
+    }
+  }
+
+  /// JSON writes a character beyond 16 bits as two escapes, which libyaml refuses. Escapes of the same
+  /// length in their place keep the places of the brackets.
+  private static func hidingSurrogates(of text: String) -> [UInt8] {
+    var bytes = Array(text.utf8)
+    var index = 0
+    while index + 5 < bytes.count {
+      guard bytes[index] == UInt8(ascii: "\\") else {
+        index += 1
+        continue
+      }
+      // The bit 0x20 makes letters small, and keeps digits.
+      if bytes[index + 1] == UInt8(ascii: "u"), (bytes[index + 2] | 0x20) == UInt8(ascii: "d"),
+        "89abcdef".utf8.contains(bytes[index + 3] | 0x20)
+      {
+        for (offset, digit) in "0020".utf8.enumerated() { bytes[index + 2 + offset] = digit }
+      }
+      index += 2
+    }
+    return bytes
+  }
+
+  func missingEnd() -> MissingEnd? {
+    guard !bytes.isEmpty else { return nil }
+    let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
+    parser.initialize(to: yaml_parser_t())
+    defer {
+      yaml_parser_delete(parser)
+      parser.deallocate()
+    }
+    guard yaml_parser_initialize(parser) != 0 else { return nil }
+    return bytes.withUnsafeBufferPointer { buffer in
+      yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
+      yaml_parser_set_input_string(parser, buffer.baseAddress, buffer.count)
+      return missingEnd(of: parser)
+    }
+  }
+
+  private func missingEnd(of parser: UnsafeMutablePointer<yaml_parser_t>) -> MissingEnd? {
+    var open: [Bracket] = []
+    // The most probable bracket of the outermost list or object that is open.
+    var suspect: MissingEnd?
+    while open.count <= EndScan.depthMax {
+      var token = yaml_token_t()
+      guard yaml_parser_scan(parser, &token) != 0 else {
+        guard isBlockRefused(by: parser), let last = open.last else { return nil }
+        let line = YAMLReader.place(parser.pointee.problem_mark).line
+        guard last.place.line < line else { return nil }
+        return suspect ?? MissingEnd(of: last, " somewhere above line \(line)")
+      }
+      defer { yaml_token_delete(&token) }
+      let place = YAMLReader.place(token.start_mark)
+      switch token.type {
+      case YAML_FLOW_SEQUENCE_START_TOKEN: open.append(Bracket(place: place, isBrace: false))
+      case YAML_FLOW_MAPPING_START_TOKEN: open.append(Bracket(place: place, isBrace: true))
+      case YAML_SCALAR_TOKEN:
+        if let last = open.last, place.isBefore(limit), isCut(token, in: last) {
+          return MissingEnd(ofQuoteAt: place)
+        }
+      case YAML_FLOW_SEQUENCE_END_TOKEN, YAML_FLOW_MAPPING_END_TOKEN:
+        let isBrace = token.type == YAML_FLOW_MAPPING_END_TOKEN
+        guard let last = open.last, open.contains(where: { $0.isBrace == isBrace }) else {
+          return nil
+        }
+        guard last.isBrace == isBrace else {
+          return suspect ?? MissingEnd(of: last, advice(on: isBrace ? "}" : "]", at: place))
+        }
+        if suspect == nil, last.place.isBefore(limit), isOutside(place, last) {
+          suspect = MissingEnd(of: last, " before line \(place.line)")
+        }
+        open.removeLast()
+        if open.isEmpty { suspect = nil }
+      case YAML_DOCUMENT_START_TOKEN, YAML_DOCUMENT_END_TOKEN:
+        if let last = open.last {
+          return suspect ?? MissingEnd(of: last, " somewhere above line \(place.line)")
+        }
+      case YAML_STREAM_END_TOKEN:
+        return open.last.map { suspect ?? MissingEnd(of: $0, "") }
+      default: break
+      }
+    }
+    return nil
+  }
+
+  /// A closing bracket without a partner can also be one too many.
+  private func advice(on bracket: String, at place: YAMLPlace) -> String {
+    " before the \"\(bracket)\" in line \(place.line), column \(place.column),"
+      + " or remove this \"\(bracket)\""
+  }
+
+  /// Whether libyaml stopped at a block of text, which cannot begin inside brackets. Other characters
+  /// are mistakes themselves.
+  private func isBlockRefused(by parser: UnsafeMutablePointer<yaml_parser_t>) -> Bool {
+    let index = Int(parser.pointee.problem_mark.index)
+    guard parser.pointee.error == YAML_SCANNER_ERROR, let problem = parser.pointee.problem,
+      String(cString: problem).contains("cannot start any token"), scalars.indices.contains(index)
+    else { return false }
+    return scalars[index] == "|" || scalars[index] == ">"
+  }
+
+  /// Whether a quoted text contains the end of its line, list or object, and another text follows
+  /// directly: the quote at its end was meant as the beginning of that text.
+  private func isCut(_ token: yaml_token_t, in bracket: Bracket) -> Bool {
+    let (start, end) = (Int(token.start_mark.index), Int(token.end_mark.index))
+    guard start < end, scalars.indices.contains(end),
+      scalars[start] == "\"" || scalars[start] == "'",
+      !scalars[end].properties.isWhitespace, !",:]}#".unicodeScalars.contains(scalars[end])
+    else { return false }
+    return token.start_mark.line < token.end_mark.line
+      || scalars[start..<end].contains(bracket.close)
+  }
+
+  /// Whether a closing bracket begins its line, which is indented less than the line of the opening
+  /// bracket. Blanks and tabs are not comparable.
+  private func isOutside(_ end: YAMLPlace, _ start: Bracket) -> Bool {
+    guard start.place.line < end.line, indents.indices.contains(end.line - 1) else { return false }
+    let (outer, inner) = (indents[end.line - 1], indents[start.place.line - 1])
+    return end.column == outer.count + 1 && outer.count < inner.count && inner.hasPrefix(outer)
+  }
+}
