@@ -32,7 +32,7 @@ extension HandOverTests {
   mutating func `a refusal because of a widget of another kind follows the file of its bundle`(
     hasFormer: Bool
   ) throws {
-    let (has, lacks) = ("delete the widget from the file of bundle a", "no longer has it")
+    let (has, lacks) = ("delete the widget from the file of bundle a", "no longer has the widget")
     func isToldThat(_ words: String) -> Bool {
       text("state", of: "b") == "failed" && text("problem", of: "b").contains(words)
     }
@@ -73,6 +73,20 @@ extension HandOverTests {
     let loads = Array(repeating: "loaded from /b/y", count: hasFormer ? 2 : 1)
     let facts = loads + ["runs: the daemon no longer refuses it"]
     #expect(lines == facts.map { "bundle b 1.0.0 \($0)" })
+  }
+
+  /// The removal is put off again and again, because the file of bundle `a` has a mistake.
+  @Test mutating func `a refusal is in the log once, although the time of a removal moves`()
+    throws
+  {
+    try begin("w: {kind: k}, v: {kind: l}", kinds: ["k", "l"])
+    try giveUp()
+    try editB(", w: {kind: m}", kinds: ["j", "m"])
+    run(machine.found(.broken(problem: "wrong", digest: 99), in: "/b/x", at: time))
+    pass(limit * 10)
+    #expect(state("w") == "bundle/a stale a user's")
+    #expect(reports.count { $0.contains("refuses the bundle") } == 1)
+    #expect(text("problem", of: "b").contains("`widgetctl get w --field error` has the time"))
   }
 
   @Test mutating func `a widget that another bundle has taken is not restored, says the log`()
@@ -192,9 +206,10 @@ extension HandOverTests {
 
   /// The words of a refusal because of a widget that the new file of another bundle lacks.
   private func words(_ id: String, of other: String) -> String {
-    "widget \"\(id)\" already exists and belongs to bundle \(other), whose new file lacks it but"
-      + " does not run; correct that file, or, to exchange widgets, save this file first without"
-      + " \"\(id)\", and within 30 seconds with it"
+    "widget \"\(id)\" already exists and belongs to bundle \(other). The new file of bundle \(other)"
+      + " lacks this widget, but the daemon has not taken that file. If that file has a mistake,"
+      + " correct it. If the two bundles exchange widgets, save this file without \"\(id)\" first,"
+      + " then with \"\(id)\" within 30 seconds"
   }
 
   /// Does what the refusals say.

@@ -40,13 +40,12 @@ struct BundleClaims: Sendable {
   ///
   /// - Parameters:
   ///   - taken: the widget with another owner.
-  ///   - isLeaving: whether its bundle no longer has it, so that it waits for its removal.
-  ///   - end: the time of the removal, which can move to a later time; nil if it is unknown.
+  ///   - isLeaving: whether its bundle no longer has it, so that it waits for its removal. The time of
+  ///     the removal can move, which would make the same refusal new, so the words do not have it.
   ///   - isDropped: whether a new version of its bundle lacks it. The daemon has not taken that
   ///     version.
   func words(
-    on taken: Circumstances.WidgetStanding, isLeaving: Bool, until end: Timestamp? = nil,
-    isDropped: Bool
+    on taken: Circumstances.WidgetStanding, isLeaving: Bool, isDropped: Bool
   ) -> String {
     let whose =
       taken.applySet.isEmpty
@@ -55,20 +54,20 @@ struct BundleClaims: Sendable {
     let prefix = HostState.provider(of: "")
     let step: String
     let isOfSameKind = bundle.widgets.contains { $0.id == taken.id && $0.kind == taken.kind }
-    if taken.applySet.hasPrefix(prefix), isLeaving {
-      let time = end.map { "after \(RFC3339.text($0))" } ?? "soon"
-      return "widget \"\(taken.id)\" already exists and \(whose), whose file no longer has it;"
-        + " widgetd-host removes it \(time) with the values that users have set"
-        + (isOfSameKind
-          ? "" : "; to keep the values, give the widget the kind \(taken.kind) in this file, too")
-    }
     if taken.applySet.hasPrefix(prefix) {
       let other = taken.applySet.dropFirst(prefix.count)
+      if isLeaving {
+        return "widget \"\(taken.id)\" already exists and \(whose). The file of bundle \(other)"
+          + " no longer has the widget. widgetd-host removes the widget and its values soon; `widgetctl get"
+          + " \(taken.id) --field error` has the time"
+          + (isOfSameKind
+            ? "" : ". To keep the values, give the widget the kind \(taken.kind) in this file, too")
+      }
       if isDropped {
-        return
-          "widget \"\(taken.id)\" already exists and \(whose), whose new file lacks it but does not run;"
-          + " correct that file, or, to exchange widgets, save this file first without"
-          + " \"\(taken.id)\", and within 30 seconds with it"
+        return "widget \"\(taken.id)\" already exists and \(whose). The new file of bundle \(other)"
+          + " lacks this widget, but the daemon has not taken that file. If that file has a mistake,"
+          + " correct it. If the two bundles exchange widgets, save this file without"
+          + " \"\(taken.id)\" first, then with \"\(taken.id)\" within 30 seconds"
       }
       return
         "widget \"\(taken.id)\" already exists and \(whose); give this bundle's widget another id,"

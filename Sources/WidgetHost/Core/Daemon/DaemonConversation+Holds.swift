@@ -278,7 +278,7 @@ extension DaemonConversation {
   func words(of claims: BundleClaims, on rival: Circumstances.WidgetStanding) -> String {
     claims.words(
       on: rival, isLeaving: leaving(wantedBy: claims.bundle).contains(rival.id),
-      until: holds.shownEnd(of: rival.id), isDropped: isDropped(rival))
+      isDropped: isDropped(rival))
   }
 
   /// The widgets of a bundle that other bundles are giving up: their files no longer have these ids, and

@@ -96,11 +96,6 @@ struct Holds: Sendable {
     }
   }
 
-  /// The end of a widget's time that its error has; nil if its time does not run.
-  func shownEnd(of id: WidgetID) -> Timestamp? {
-    holds[id].flatMap { $0.end == nil ? nil : $0.shown?.time }
-  }
-
   /// Whether widgets of a set stay for a while.
   func has(_ set: String) -> Bool { holds.values.contains { $0.set == set } }
 
