@@ -11,13 +11,13 @@ extension BundleInstaller {
       for kind in bundle.kinds where other.kinds.contains(where: { $0.kind.name == kind.kind.name })
       {
         warnings.append(
-          "bundle \"\(other.id)\"" + clash(about: "kind \"\(kind.kind.name)\"")
+          clash(about: "kind \"\(kind.kind.name)\"", with: other.id)
             + "; rename the kind in one of them")
       }
       for widget in bundle.widgets {
         if let id = widget.id, other.widgets.contains(where: { $0.id == id }) {
           warnings.append(
-            "bundle \"\(other.id)\"" + clash(about: "widget \"\(id)\"")
+            clash(about: "widget \"\(id)\"", with: other.id)
               + "; give the widget another id in one of them")
         }
       }
@@ -25,14 +25,18 @@ extension BundleInstaller {
     return warnings
   }
 
-  private static func clash(about part: String) -> String {
-    " has a \(part), too, so the daemon refuses one of the two bundles"
+  private static func clash(about part: String, with bundle: String) -> String {
+    "bundle \"\(bundle)\" has a \(part), too, so the daemon refuses one of the two bundles"
   }
 
   /// Whether a warning of an installation is about a part that another bundle has, too.
   ///
-  /// - Parameter part: `kind "NAME"` or `widget "ID"`.
-  public static func isClash(_ warning: String, about part: String) -> Bool {
-    warning.contains(clash(about: part))
+  /// - Parameters:
+  ///   - part: `kind "NAME"` or `widget "ID"`.
+  ///   - bundle: the id of the other bundle.
+  public static func isClash(
+    _ warning: String, about part: String, with bundle: String
+  ) -> Bool {
+    warning.contains(clash(about: part, with: bundle))
   }
 }

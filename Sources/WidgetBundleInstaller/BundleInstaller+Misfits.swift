@@ -1,13 +1,14 @@
 public import WidgetBundle
 
-// Named pipes, sockets and devices in a bundle's folder. The host ignores them, and an installation
-// is refused.
+// Named pipes, sockets, devices and foreign hard links in a bundle's folder. The host ignores them,
+// and an installation is refused.
 extension BundleInstaller {
   /// The number of entries that are named.
   private static let misfitsMax = 20
 
-  /// The entries of a bundle's folder for which `install` refuses the folder, without links: the host
-  /// follows these. Nothing is opened but folders, because opening a pipe waits for its other end.
+  /// The entries of a bundle's folder for which `install` refuses the folder: named pipes, sockets,
+  /// devices, and hard links to files of other users. Symbolic links are left out, because the host
+  /// follows these. Only folders are opened, because opening a pipe waits for its other end.
   ///
   /// - Parameter path: the folder. Other paths have no such entries.
   public func misfits(at path: String) -> [BundleProblem] {

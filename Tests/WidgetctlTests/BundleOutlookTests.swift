@@ -81,8 +81,8 @@ struct BundleOutlookTests {
     #expect(!remark.isRefusal)
     #expect(
       remark.text
-        == "the bundle takes over the widget \"w\" from bundle a, whose file no longer has it; the "
-        + "values that users have set stay; `widgetctl get w --owners` shows them")
+        == "bundle a has given up the widget \"w\", so this bundle takes it over; the values that "
+        + "users have set stay; `widgetctl get w --owners` shows them")
     let undone = try waiting(isStale: false)
     let replaced = try waiting(advice: "the widget is removed")
     for widget in [undone, replaced] {
@@ -94,7 +94,10 @@ struct BundleOutlookTests {
     let spec = WidgetSpec(id: Samples.id("w"), kind: try kind("bar"))
     let remark = try #require(BundleOutlook.replaced(spec, try waiting(), by: "bundle/b"))
     #expect(remark.isRefusal)
-    #expect(remark.message.hasSuffix("so the daemon refuses this bundle until then"))
+    #expect(
+      remark.message
+        == "bundle a has given up the widget \"w\" (kind \"gauge\"). The daemon refuses this bundle "
+        + "until the widget is removed")
     #expect(remark.hint.contains("give the bundle's widget the kind \"gauge\""))
   }
 
@@ -109,6 +112,26 @@ struct BundleOutlookTests {
     #expect(hint([]) == "users have set no values on it")
   }
 
+  @Test func `the values of the former file are no values of others after a change of the id`()
+    throws
+  {
+    let widget = Widget(
+      id: Samples.id("w"), kind: try kind(), data: ["a": .int(1), "b": .int(1)],
+      applySet: "bundle/old")
+    let known = TaggedWidget(
+      widget: widget,
+      owners: [
+        FieldOwner(path: "data.a", owner: "bundle/old"),
+        FieldOwner(path: "data.b", owner: "user 77"),
+      ])
+    let spec = WidgetSpec(id: widget.id, kind: try kind(), data: ["a": .int(2), "b": .int(2)])
+    let moved = BundleOutlook.handedOver(known, from: ["bundle/old"], to: "bundle/new")
+    #expect(BundleOutlook.lost(with: moved, of: "bundle/new") == ["data.b"])
+    let kept = BundleOutlook.kept(spec, moved, nil, by: "bundle/new")
+    #expect(kept.map(\.owner.path) == ["data.b"])
+    #expect(BundleOutlook.handedOver(known, from: ["bundle/older"], to: "bundle/new") == known)
+  }
+
   @Test func `a clash that the daemon reports is not reported by the installer, too`() throws {
     let bundle = try bundle(ofKind: "clock")
     let clash = "has a kind \"clock\", too, so the daemon refuses one of the two bundles; rename"
@@ -119,6 +142,11 @@ struct BundleOutlookTests {
     let outlook = BundleOutlook(remarks: [BundleOutlook.claimed(try kind("clock"), by: "bundle/a")])
     #expect(outlook.refined(warnings, of: bundle) == [warnings[1]])
     #expect(BundleOutlook().refined(warnings, of: bundle) == warnings)
+    // The daemon names another owner.
+    for owner in ["bundle/c", "panel"] {
+      let other = BundleOutlook(remarks: [BundleOutlook.claimed(try kind("clock"), by: owner)])
+      #expect(other.refined(warnings, of: bundle) == warnings)
+    }
   }
 
   @Test(arguments: [

@@ -43,15 +43,24 @@ import WidgetModel
   @Test(
     arguments: [
       (0, nil),
-      (1, "1 widget of others with a kind of bundle desk stays"),
-      (6, "6 widgets of others with a kind of bundle desk stay"),
+      (1, "1 widget of others keeps its data, but loses its kind: a"),
+      (6, "6 widgets of others keep their data, but lose their kind: a, …"),
     ] as [(Int64, String?)])
   func `a removal names the widgets of others, which stay`(count: Int64, words: String?) {
     var widget = Samples.widget
     let first: [Value] = count == 0 ? [] : [.string("a")]
     widget.data = ["others": .int(count), "othersFirst": .list(first)]
-    let end = " with all data, but without the kind: a" + (count > 1 ? ", …" : "")
-    #expect(StayingWidgets.line(of: "desk", BundleStanding(widget)) == words.map { $0 + end })
+    let staying = StayingWidgets(of: "desk", BundleStanding(widget))
+    #expect(staying?.line == words)
+    let document = LostValues.document(removed: ["desk"], [], staying.map { [$0] } ?? [])
+    let entry: Value = .map([
+      "bundle": .string("desk"), "count": .int(count), "first": .list(first),
+    ])
+    guard case .map(let map) = document else {
+      Issue.record("the document is no object")
+      return
+    }
+    #expect(map["stayingWidgets"] == (count == 0 ? nil : Value.list([entry])))
   }
 
   @Test func `a hidden or moved widget loses that, too`() {

@@ -281,9 +281,11 @@ struct BundleValidateCommand: AsyncParsableCommand {
     discussion: """
       The command takes files and folders of bundles, zip or tar.gz archives, and https URLs of \
       these. It prints the file, line and column of each mistake, the line, and a hint. If there \
-      is a mistake, it exits with status 10. It prints possible mistakes as warnings, also named \
-      pipes and other entries that `bundle install` refuses. If a daemon answers, the command also warns about kinds that belong to another provider, about kinds \
-      that nobody provides, and about widgets of the bundle's kinds that others created.
+      is a mistake, it exits with status 10. It prints possible mistakes as warnings. It also \
+      warns about named pipes, sockets and devices, because `bundle install` refuses a folder \
+      with these. If a daemon answers, the command also warns about kinds that belong to another \
+      provider, about kinds that nobody provides, and about widgets of the bundle's kinds that \
+      others created.
 
       Examples:
         widgetctl bundle validate clock

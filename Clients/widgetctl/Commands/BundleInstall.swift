@@ -347,8 +347,8 @@ struct BundleRemoveCommand: AsyncParsableCommand {
       The command deletes the bundle's folder and the kept versions. Files that you wrote into the \
       folder may be the only copy, so the command deletes them only with --force. The output names \
       the values of the widgets that somebody had set, because they go with the widgets. It also \
-      names the widgets of others with a kind of the bundle, which stay. If \
-      widgetd-host does not run, the widgets stay until it runs again.
+      names the widgets of others with a kind of the bundle. They keep their data, but lose their \
+      kind. If widgetd-host does not run, the widgets stay until it runs again.
 
       Examples:
         widgetctl bundle rm clock
@@ -385,7 +385,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     // A host removes the widgets.
     let isLive = lost.isEmpty ? nil : await BundleHost.ask(global).runs(installer.path)
     let printer = global.session(socketPath: "").printer
-    printer.print(LostValues.document(removed: ids, lost)) {
+    printer.print(LostValues.document(removed: ids, lost, staying)) {
       LostValues.text(removed: ids, lost, isLive == true ? .done : .pending)
         + StayingWidgets.text(staying)
     }
@@ -406,7 +406,8 @@ struct BundleDiffCommand: AsyncParsableCommand {
         !   the field of a widget stays, because another user or program has set it
 
       The last mark needs a daemon that answers. The command then also warns about widgets of the \
-      bundle's kinds that others created.
+      bundle's kinds that others created. It always warns about named pipes, sockets and devices, \
+      because `bundle install` refuses a folder with these.
 
       Examples:
         widgetctl bundle diff clock

@@ -14,6 +14,8 @@ struct BundleOutlook: Hashable, Sendable {
     let hint: String
     /// Whether the daemon refuses the bundle for this reason.
     var isRefusal = false
+    /// The set or provider that owns the part; empty if this does not matter.
+    var owner = ""
   }
 
   /// A field that the file declares and another owner has.
@@ -95,9 +97,8 @@ struct BundleOutlook: Hashable, Sendable {
     let known = try await client.all(
       Selector(ids: bundle.widgets.compactMap(\.id)), mask, options)
     for spec in bundle.widgets {
-      guard var widget = known.first(where: { $0.widget.id == spec.id }) else { continue }
-      // The host hands these over, too.
-      if inherited.contains(widget.widget.applySet) { widget.widget.applySet = set }
+      guard let found = known.first(where: { $0.widget.id == spec.id }) else { continue }
+      let widget = handedOver(found, from: inherited, to: set)
       let remark =
         replaced(spec, widget.widget, by: set, losing: lost(with: widget, of: set))
         ?? taken(widget.widget, by: set)
@@ -121,8 +122,23 @@ struct BundleOutlook: Hashable, Sendable {
     return Set(shown.map(\.widget).filter { $0.data["heir"] == .string(id) }.map(\.id.rawValue))
   }
 
+  /// A widget as it is after the host has handed it over to the bundle. The fields that the former
+  /// file declares then follow the new file, so they have no owner here.
+  ///
+  /// - Parameter sets: see `inherited`. Other widgets do not change.
+  static func handedOver(
+    _ known: TaggedWidget, from sets: Set<String>, to set: String
+  ) -> TaggedWidget {
+    let former = known.widget.applySet
+    guard sets.contains(former) else { return known }
+    var known = known
+    known.widget.applySet = set
+    known.owners.removeAll { $0.owner == former }
+    return known
+  }
+
   /// The values of users that are lost with a widget of the bundle.
-  private static func lost(with known: TaggedWidget, of set: String) -> [String] {
+  static func lost(with known: TaggedWidget, of set: String) -> [String] {
     known.widget.applySet == set
       ? known.owners.filter { $0.isLost(with: set) }.map(\.path) : []
   }
@@ -169,11 +185,15 @@ struct BundleOutlook: Hashable, Sendable {
   }
 
   /// The warnings of an installer, of which those about missing kinds are replaced by what the daemon
-  /// knows. Those about kinds and widgets that also have a remark are left out.
+  /// knows. Those about kinds and widgets that also have a remark about the same bundle are left out.
   func refined(_ warnings: [String], of bundle: Bundle) -> [String] {
-    let told = remarks.filter(\.isRefusal).map(\.part)
+    let told = remarks.filter(\.isRefusal)
     var refined = warnings.filter { warning in
-      !told.contains { BundleInstaller.isClash(warning, about: $0) }
+      !told.contains { remark in
+        OwnerName.bundle(remark.owner).map {
+          BundleInstaller.isClash(warning, about: remark.part, with: $0)
+        } ?? false
+      }
     }
     let own = bundle.kinds.map(\.kind.name.rawValue)
     for problem in bundle.remarks where problem.foreignKind != nil {
@@ -212,7 +232,7 @@ struct BundleOutlook: Hashable, Sendable {
     return Remark(
       path: "kinds.\(kind)",
       message: "kind \"\(kind)\" belongs to \(owner), so the daemon refuses this bundle",
-      hint: "rename the kind, or \(step)", isRefusal: true)
+      hint: "rename the kind, or \(step)", isRefusal: true, owner: provider)
   }
 
   /// - Parameter ids: of widgets of a kind that the bundle has not declared.
@@ -278,13 +298,13 @@ struct BundleOutlook: Hashable, Sendable {
         message: "widget \"\(known.id)\" \(owner), so the daemon refuses this bundle",
         hint: "give the bundle's widget another id, or hand the other widget over with its data: "
           + "`widgetctl get \(known.id) -o yaml | widgetctl apply --set \(set) -f -`",
-        isRefusal: true)
+        isRefusal: true, owner: known.applySet)
     }
     if WidgetOffer.isMade(of: known) {
       return Remark(
         path: path,
-        message: "the bundle takes over the widget \"\(known.id)\" from bundle \(other), whose "
-          + "file no longer has it",
+        message: "bundle \(other) has given up the widget \"\(known.id)\", so this bundle takes it "
+          + "over",
         hint:
           "the values that users have set stay; `widgetctl get \(known.id) --owners` shows them")
     }
@@ -293,7 +313,8 @@ struct BundleOutlook: Hashable, Sendable {
       message: "widget \"\(known.id)\" belongs to bundle \(other), so the daemon refuses this "
         + "bundle",
       hint: "give the widget another id, or remove it from the file of bundle \(other); "
-        + "`widgetctl get \(known.id) --owners` shows the values that users set", isRefusal: true)
+        + "`widgetctl get \(known.id) --owners` shows the values that users set",
+      isRefusal: true, owner: known.applySet)
   }
 
   /// An existing widget with another kind. A bundle replaces its widgets. The widgets of others
@@ -322,11 +343,11 @@ struct BundleOutlook: Hashable, Sendable {
     if WidgetOffer.isMade(of: known) {
       return Remark(
         path: path,
-        message: "widget \"\(known.id)\" has the kind \"\(known.kind)\", \(owner) and waits for "
-          + "its removal, so the daemon refuses this bundle until then",
+        message: "\(OwnerName.words(ofSet: known.applySet)) has given up the widget "
+          + "\"\(known.id)\" (kind \"\(known.kind)\"). The daemon refuses this bundle until the widget is removed",
         hint: "wait for the removal, or give the bundle's widget the kind \"\(known.kind)\" to "
           + "keep the values that users set; `widgetctl get \(known.id) --field error` has the time",
-        isRefusal: true)
+        isRefusal: true, owner: known.applySet)
     }
     return Remark(
       path: path,
@@ -335,7 +356,8 @@ struct BundleOutlook: Hashable, Sendable {
       hint: "give the bundle's widget another id, or "
         + (OwnerName.bundle(known.applySet).map {
           "remove the other widget from the file of bundle \($0)"
-        } ?? "remove the other widget with `widgetctl rm \(known.id)`"), isRefusal: true)
+        } ?? "remove the other widget with `widgetctl rm \(known.id)`"),
+      isRefusal: true, owner: known.applySet)
   }
 
   /// A widget of the bundle that the file no longer declares, with values of users.

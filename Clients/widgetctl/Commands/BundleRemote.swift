@@ -265,7 +265,7 @@ enum BundleRemote {
           DeleteBundleRequest(id: id, force: force), options: session.options)
       }
     }
-    session.printer.print(LostValues.document(removed: ids, lost)) {
+    session.printer.print(LostValues.document(removed: ids, lost, staying)) {
       LostValues.text(removed: ids, lost) + StayingWidgets.text(staying)
     }
   }

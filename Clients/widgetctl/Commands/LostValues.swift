@@ -114,11 +114,13 @@ enum LostValues {
     return .map(map)
   }
 
-  static func document(removed ids: [String], _ lost: [Entry]) -> Value {
+  /// - Parameter staying: The widgets of others that lose their kind.
+  static func document(
+    removed ids: [String], _ lost: [Entry], _ staying: [StayingWidgets]
+  ) -> Value {
     var map: ValueMap = ["removed": .list(ids.map { .string($0) })]
-    if !lost.isEmpty {
-      map["lostFields"] = .list(lost.map(\.document))
-    }
+    if !lost.isEmpty { map["lostFields"] = .list(lost.map(\.document)) }
+    if !staying.isEmpty { map["stayingWidgets"] = .list(staying.map(\.document)) }
     return .map(map)
   }
 }

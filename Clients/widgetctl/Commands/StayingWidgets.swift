@@ -1,17 +1,30 @@
 import WidgetClient
 import WidgetModel
 
-/// The widgets of others that have kinds of removed bundles. They stay, without their kind.
-enum StayingWidgets {
-  /// A line for each bundle with such widgets. None if the daemon does not answer.
+/// The widgets of others that have kinds of a removed bundle. They stay, without their kind.
+struct StayingWidgets: Hashable, Sendable {
+  let bundle: String
+  let count: Int
+  /// The ids of the first ones, each with its owner.
+  let first: [String]
+
+  /// Nil if there are no such widgets.
+  ///
+  /// - Parameter standing: The last state of the bundle.
+  init?(of bundle: String, _ standing: BundleStanding) {
+    guard standing.others > 0 else { return nil }
+    (self.bundle, count, first) = (bundle, standing.others, standing.othersFirst)
+  }
+
+  /// Those of each bundle that has some. None if the daemon does not answer.
   ///
   /// - Parameter folder: The folder of bundles; nil for the host's. A host may run the bundles from
   ///   another folder.
   static func ask(
     of bundles: [String], in folder: String? = nil, _ session: Session?
-  ) async -> [String] {
+  ) async -> [StayingWidgets] {
     guard let session else { return [] }
-    var lines: [String] = []
+    var found: [StayingWidgets] = []
     for bundle in bundles {
       guard let id = WidgetID("bundle/\(bundle)"),
         let shown = try? await session.client.getWidget(
@@ -19,22 +32,27 @@ enum StayingWidgets {
         ).widget
       else { continue }
       if let folder, shown.data["path"]?.plainText.hasPrefix("\(folder)/") != true { continue }
-      if let line = line(of: bundle, BundleStanding(shown)) { lines.append(line) }
+      if let staying = StayingWidgets(of: bundle, BundleStanding(shown)) { found.append(staying) }
     }
-    return lines
+    return found
   }
 
-  /// `2 widgets of others with a kind of bundle desk stay with all data, but without the kind: a, b`
-  static func line(of bundle: String, _ standing: BundleStanding) -> String? {
-    let (count, first) = (standing.others, standing.othersFirst)
-    guard count > 0 else { return nil }
-    let (what, stay) =
-      count == 1 ? ("1 widget of others", "stays") : ("\(count) widgets of others", "stay")
-    return "\(what) with a kind of bundle \(bundle) \(stay) with all data, but without the kind: "
+  /// `2 widgets of others keep their data, but lose their kind: a, b`
+  var line: String {
+    (count == 1
+      ? "1 widget of others keeps its data, but loses its kind: "
+      : "\(count) widgets of others keep their data, but lose their kind: ")
       + first.joined(separator: ", ") + (count > first.count ? ", …" : "")
   }
 
-  static func text(_ lines: [String]) -> String {
-    lines.map { "  \($0.safeForTerminal)\n" }.joined()
+  var document: Value {
+    .map([
+      "bundle": .string(bundle), "count": .int(Int64(count)),
+      "first": .list(first.map { .string($0) }),
+    ])
+  }
+
+  static func text(_ staying: [StayingWidgets]) -> String {
+    staying.map { "  \($0.line.safeForTerminal)\n" }.joined()
   }
 }
