@@ -1,7 +1,6 @@
 public import WidgetBundle
 
-// Named pipes, sockets, devices and foreign hard links in a bundle's folder. The host ignores them,
-// and an installation is refused.
+// Entries of a bundle's folder that the host does not need, and for which an installation is refused.
 extension BundleInstaller {
   /// The number of entries that are named.
   private static let misfitsMax = 20

@@ -74,8 +74,8 @@ struct AbsenceTests {
     let lost = state.lost("/b/x", .missing, at: now)
     #expect(lost.withdrawn.isEmpty && lost.closed.isEmpty)
     #expect(stale(lost) == [true])
-    #expect(lost.reports.first?.hasPrefix("bundle a: the bundle's file in /b/x is missing") == true)
-    #expect(problem().contains("put it back by 1970-01-01T00:00:30Z, or"))
+    #expect(lost.reports.first?.hasPrefix("bundle a: /b/x has no bundle's file any more") == true)
+    #expect(problem().contains("put the file or folder back by 1970-01-01T00:00:30Z, or"))
     // A further look at the missing folder does not begin the time again.
     now.uptime += .seconds(20)
     #expect(state.lost("/b/x", .missing, at: now).isEmpty)
@@ -113,14 +113,16 @@ struct AbsenceTests {
     }
     #expect(pass(.seconds(20)).withdrawn.isEmpty)
     let away = state.daemonIsAway(at: now)
-    let words = "put it back within 30 seconds after the daemon is back, or the widgets of"
+    let words =
+      "put the file or folder back within 30 seconds after the daemon is back, or the widgets of"
     #expect(away.reports.count == 1 && away.reports.first?.contains(words) == true)
     #expect(problem().contains(words) && state.nextDeadline == nil)
     #expect(pass(limit * 10).withdrawn.isEmpty)
     now.wall = Timestamp.epoch.advanced(by: .seconds(100))
     let back = state.daemonIsBack(at: now)
-    #expect(back.reports.first?.contains("put it back by 1970-01-01T00:02:10Z, or") == true)
-    #expect(problem().contains("put it back by 1970-01-01T00:02:10Z, or"))
+    let later = "put the file or folder back by 1970-01-01T00:02:10Z, or"
+    #expect(back.reports.first?.contains(later) == true)
+    #expect(problem().contains(later))
     #expect(state.daemonIsBack(at: now).isEmpty)
     #expect(pass(limit - .milliseconds(1)).withdrawn.isEmpty)
     #expect(pass(.milliseconds(1)).withdrawn == ["a"])
@@ -232,12 +234,12 @@ struct AbsenceTests {
   /// Errors of other bundles, and of other programs, stay.
   @Test(
     arguments: [
-      ("BUNDLE_INVALID", "the bundle's file in /b/x is missing", true),
+      ("BUNDLE_INVALID", "/b/x has no bundle's file any more", true),
       ("BUNDLE_INVALID", "/b/x/bundle.yaml:1:1: wrong", true),
       ("BUNDLE_INVALID", "/b does not exist, so /b/x cannot be read", true),
-      ("BUNDLE_INVALID", "the bundle's file in /b/xy is missing", false),
-      ("BUNDLE_INVALID", "the bundle's file in /b/x.old is missing", false),
-      ("BUNDLE_INVALID", "the bundle's file in /a/b/x is missing", false),
+      ("BUNDLE_INVALID", "/b/xy has no bundle's file any more", false),
+      ("BUNDLE_INVALID", "/b/x.old has no bundle's file any more", false),
+      ("BUNDLE_INVALID", "/a/b/x has no bundle's file any more", false),
       ("BUNDLE_INVALID", "the file of bundle b no longer has this widget", false),
       ("SOURCE_FAILED", "no answer", true), ("ACTION_FAILED", "no answer", true),
       ("FAN_FAILED", "/b/x is hot", false),

@@ -48,10 +48,61 @@ struct LookTests {
     #expect(second.reports.isEmpty)
     if isRenamed { _ = state.lost("/b/c", .missing, at: now) }
     let problem =
-      "/b/d: the bundle \"c\" already exists in /b/c, and runs from there; remove /b/d, or give the"
-      + " bundle in it another id"
+      "bundle c is in /b/c, too, and the host uses that one; remove /b/d, or change the id in its file"
     #expect(state.looked().reports == (isRenamed ? [] : [problem]))
     #expect(state.standings.first { $0.path == "/b/d" }?.problem == (isRenamed ? "" : problem))
+  }
+
+  @Test(arguments: [nil, "taken"] as [String?])
+  mutating func `a second folder of a bundle is told which folder runs`(refusal: String?) throws {
+    let opened = state.found(try found("c", kind: "k"), in: "/b/c", at: now)
+    let generation = try #require(opened.generations.first)
+    _ = state.declared(generation: generation, refusal: refusal, at: now)
+    _ = state.looked()
+    _ = state.found(try found("c", kind: "k"), in: "/b/d", at: now)
+    let words =
+      refusal == nil
+      ? "bundle c runs from /b/c, so /b/d does not run"
+      : "bundle c is in /b/c, too, and the host uses that one"
+    #expect(
+      state.looked().reports == ["\(words); remove /b/d, or change the id in its file"])
+  }
+
+  @Test mutating func `a missing kind is reported beside many kinds of other bundles`() throws {
+    let kinds = (10..<30).map { "k\($0)" }
+    let shapes = kinds.map { "\($0): {data: {n: 1}, content: {label: x}}" }
+    let widgets = (kinds + ["gauge"]).map { "w\($0): {kind: \($0)}" }
+    let parts: [(String, String, [String])] = [
+      ("a", "kinds: {\(shapes[0].replacing("k10", with: "ka"))}", widgets),
+      ("b", "kinds: {\(shapes.joined(separator: ", "))}", []),
+    ]
+    for (id, kinds, widgets) in parts {
+      let bundle = try BundleReader.read(
+        "{bundle: \(id), format: 1, version: 1.0.0, \(kinds),"
+          + " widgets: {\(widgets.joined(separator: ", "))}}")
+      #expect(bundle.remarks.count == widgets.count)
+      #expect(state.found(.bundle(bundle, digest: 1), in: "/b/\(id)", at: now).reports.isEmpty)
+    }
+    let reports = state.looked().reports
+    #expect(reports.count == 1 && reports.first?.contains("no kind \"gauge\"") == true)
+  }
+
+  /// The daemon answers after the look.
+  @Test(arguments: [nil, "taken"] as [String?])
+  mutating func `a missing kind is reported when the daemon refuses the bundle that has it`(
+    refusal: String?
+  ) throws {
+    _ = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    let opened = state.found(try found("b", kind: "gauge"), in: "/b/b", at: now)
+    let generation = try #require(opened.generations.first)
+    for _ in 0..<2 { #expect(state.looked().isEmpty) }
+    let answered = state.declared(generation: generation, refusal: refusal, at: now).reports
+    #expect(answered.count == (refusal == nil ? 0 : 2))
+    #expect(answered.last?.hasPrefix("bundle a: 2:") ?? (refusal == nil))
+    // It is reported once.
+    let again = state.declared(generation: generation, refusal: refusal, at: now).reports
+    #expect(again.isEmpty)
+    #expect(state.looked().isEmpty)
   }
 
   @Test mutating func `a broken file does not hide that the previous version runs`() throws {
@@ -60,6 +111,7 @@ struct LookTests {
     #expect(state.standings.first?.runs == false)
     let opened = state.found(try found("a", kind: "k"), in: "/b/a", at: now)
     let generation = try #require(opened.generations.first)
+    #expect(state.standings.first?.runs == false, "the daemon has not answered")
     _ = state.declared(generation: generation, refusal: "taken", at: now)
     #expect(state.standings.first?.runs == false)
     _ = state.declared(generation: generation, refusal: nil, at: now)
@@ -85,7 +137,7 @@ struct LookTests {
     }
     #expect(
       notes == [
-        "bundle a removed: 1 widget; 2 widgets of others stay with all data, but without a kind: x,"
+        "bundle a removed: 1 widget; 2 widgets of others keep their data, but lose their kind: x,"
           + " y (bundle c)"
       ])
   }

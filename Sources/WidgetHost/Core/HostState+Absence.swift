@@ -91,7 +91,7 @@ extension HostState {
           + " the folder back"
       )
     case .missing, .removed:
-      var what = "the bundle's file in \(path) is missing; put it back"
+      var what = "\(path) has no bundle's file any more; put the file or folder back"
       if case .broken(let words, _)? = folders[path]?.suspicion { what = "\(words). Do this" }
       if isDaemonAway {
         what += " within \(limits.absenceMax.components.seconds) seconds after the daemon is back"
@@ -319,8 +319,10 @@ extension HostState {
     }
     let others = instance.others.ids.count
     guard others > 0 else { return words }
-    let stay = others == 1 ? "1 widget of others stays" : "\(others) widgets of others stay"
-    return words + "; \(stay) with all data, but without a kind: "
+    return words
+      + (others == 1
+        ? "; 1 widget of others keeps its data, but loses its kind: "
+        : "; \(others) widgets of others keep their data, but lose their kind: ")
       + instance.others.names(countMax: limits.othersShownMax).joined(separator: ", ")
       + (others > limits.othersShownMax ? ", …" : "")
   }

@@ -7,6 +7,8 @@ struct UnsaidReports: Sendable {
   var doubles: [String: String] = [:]
   /// The new bundles, whose missing kinds another bundle may have.
   var bundles: Set<String> = []
+  /// By bundle, the missing kinds of bundles that the daemon has neither taken nor refused yet.
+  var awaitedKinds: [String: Set<KindName>] = [:]
 }
 
 // The notes on the files of bundles, and the reports that wait for all folders of a look.
@@ -17,23 +19,51 @@ extension HostState {
   mutating func looked() -> [Output] {
     let waiting = unsaid
     unsaid = UnsaidReports()
+    unsaid.awaitedKinds = waiting.awaitedKinds
     let doubles = waiting.doubles.sorted { $0.key < $1.key }.filter { path, problem in
       folders[path]?.problem == problem
     }
     var outputs = doubles.map { Output.report($0.value) }
-    for id in waiting.bundles.sorted() {
-      guard let bundle = running[id]?.instance.bundle else { continue }
-      for remark in remarks(of: bundle) {
-        guard let kind = remark.foreignKind, !running.declares(kind) else { continue }
-        outputs.append(.report("bundle \(id): \(remark)"))
-      }
+    for id in waiting.bundles.sorted() { outputs += reportMissingKinds(of: id) }
+    return outputs + reportAwaitedKinds()
+  }
+
+  /// The daemon has taken or refused a bundle, or a bundle is gone.
+  ///
+  /// - Returns: the reports about kinds that this bundle does not provide.
+  mutating func reportAwaitedKinds() -> [Output] {
+    var outputs: [Output] = []
+    // The next look reports the kinds of the others.
+    for id in unsaid.awaitedKinds.keys.sorted() where !unsaid.bundles.contains(id) {
+      outputs += reportMissingKinds(of: id, only: unsaid.awaitedKinds[id])
     }
     return outputs
   }
 
+  /// Reports the missing kinds of a bundle. Those of bundles without an answer of the daemon wait.
+  ///
+  /// - Parameter kinds: the kinds to report; nil for all.
+  private mutating func reportMissingKinds(
+    of id: String, only kinds: Set<KindName>? = nil
+  ) -> [Output] {
+    unsaid.awaitedKinds[id] = nil
+    guard let bundle = running[id]?.instance.bundle else { return [] }
+    var missing: [BundleProblem] = []
+    var awaited: Set<KindName> = []
+    for remark in applyingRemarks(of: bundle) {
+      guard let kind = remark.foreignKind, kinds?.contains(kind) ?? true else { continue }
+      if running.declares(kind) { awaited.insert(kind) } else { missing.append(remark) }
+    }
+    if !awaited.isEmpty { unsaid.awaitedKinds[id] = awaited }
+    return suggesting(missing.prefix(limits.failuresShownMax), in: bundle).map {
+      .report("bundle \(id): \($0)")
+    }
+  }
+
   /// Whether a version of a bundle runs. In the state `failed`, it is the previous one.
   func runs(_ current: RunningBundle) -> Bool {
-    current.refusal == nil && current.instance.absentSince == nil
+    running.wasTaken(current.instance.bundle.id) && current.refusal == nil
+      && current.instance.absentSince == nil
   }
 
   /// A line for each widget that waits for its removal, as its error has it.
@@ -49,10 +79,14 @@ extension HostState {
 
   /// The remarks on a bundle's file that apply: other bundles may provide the kinds that it lacks.
   func remarks(of bundle: Bundle) -> [BundleProblem] {
-    let applying = bundle.remarks.filter { problem in
+    suggesting(applyingRemarks(of: bundle).prefix(limits.failuresShownMax), in: bundle)
+  }
+
+  /// All such remarks, as the reader has made them.
+  private func applyingRemarks(of bundle: Bundle) -> [BundleProblem] {
+    bundle.remarks.filter { problem in
       problem.foreignKind.map { !running.provides($0) } ?? true
     }
-    return suggesting(applying.prefix(limits.failuresShownMax), in: bundle)
   }
 
   /// Remarks of which those about missing kinds have the similar kind of any bundle. The reader knows

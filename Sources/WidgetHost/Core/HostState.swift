@@ -119,8 +119,10 @@ public struct HostState: Sendable {
       outputs += inherit(bundle, at: now)
       if let holder = running[bundle.id], holder.folder != path {
         let problem =
-          "\(path): the bundle \"\(bundle.id)\" already exists in \(holder.folder), and runs from"
-          + " there; remove \(path), or give the bundle in it another id"
+          (runs(holder)
+            ? "bundle \(bundle.id) runs from \(holder.folder), so \(path) does not run"
+            : "bundle \(bundle.id) is in \(holder.folder), too, and the host uses that one")
+          + "; remove \(path), or change the id in its file"
         folders.set(path, problem: problem)
         unsaid.doubles[path] = problem
       } else if isMended {
@@ -284,7 +286,8 @@ public struct HostState: Sendable {
     guard let id = running.id(of: generation), let current = running[id] else { return [] }
     guard let refusal else {
       running.taken(id)
-      guard let told = current.told else { return standing() }
+      let missing = reportAwaitedKinds()
+      guard let told = current.told else { return missing + standing() }
       // If an earlier version runs in the place of a refused one, the problem of the file stays.
       if current.refused == nil, folders[current.folder]?.problem == told {
         folders.set(current.folder, problem: nil)
@@ -292,7 +295,7 @@ public struct HostState: Sendable {
       let bundle = current.instance.bundle
       return [
         .note("bundle \(id) \(bundle.version) runs: the daemon no longer refuses it")
-      ] + standing()
+      ] + missing + standing()
     }
     let problem = HostState.problem(
       of: current, refusedFor: refusal, isRetried: !isLimit || current.previous == nil)
@@ -307,7 +310,7 @@ public struct HostState: Sendable {
     } else if isNews {
       running.refused(id, problem: problem)
     }
-    return outputs + standing()
+    return outputs + reportAwaitedKinds() + standing()
   }
 
   /// Retries the version that the daemon has refused, while the former version runs.

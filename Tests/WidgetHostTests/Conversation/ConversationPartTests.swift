@@ -206,6 +206,25 @@ struct ConversationPartTests {
     #expect(early == [] && due == [call(1)] && ending.isClosed)
   }
 
+  // MARK: Standing
+
+  @Test func `a bundle in a folder of another host is stopped, and no version of it runs`() throws {
+    var known = Widget(
+      id: try #require(WidgetID("bundle/a")), kind: try #require(KindName("bundle")),
+      applySet: HostState.provider)
+    known.data = [
+      "id": .string("a"), "path": .string("/c/a"), "loaded": .timestamp(.epoch),
+      "state": .string("running"), "runs": .bool(true),
+    ]
+    var work = StandingWork()
+    work.list(with: call(1))
+    _ = work.answered(.success(.widgets([known])), at: .zero, limits)
+    work.look(with: call(2))
+    _ = work.answered(.success(.absences([:])), at: .zero, limits)
+    let spec = try #require(work.all.first)
+    #expect(spec.data["state"] == .string("stopped") && spec.data["runs"] == .bool(false))
+  }
+
   // MARK: Holds
 
   @Test func `a widget that the file lacks again waits again after its return`() throws {

@@ -29,8 +29,8 @@ extension HandOverTests {
     lose()
     #expect(
       error("g").hasSuffix(
-        "put it back by 1970-01-01T00:00:30Z, or bundle a is removed, and with it the kind of this"
-          + " widget; the widget and its data stay"))
+        "put the file or folder back by 1970-01-01T00:00:30Z, or bundle a is removed, and with it the"
+          + " kind of this widget; the widget and its data stay"))
     lose(.unavailable("/b does not exist"))
     #expect(error("g").contains("bundle a in it has the kind of this widget"))
     pass(limit)
@@ -52,13 +52,13 @@ extension HandOverTests {
     pass(limit / 2)
     try loseDaemon()
     pass(limit)
-    #expect(error("g").contains("put it back by 1970-01-01T00:00:30Z"))
+    #expect(error("g").contains("put the file or folder back by 1970-01-01T00:00:30Z"))
     try regainDaemon("a")
     pass(.seconds(2))
-    let words = "put it back by 1970-01-01T00:01:15Z, or"
+    let words = "put the file or folder back by 1970-01-01T00:01:15Z, or"
     #expect(error("v").contains(words) && error("g").contains(words) && problem().contains(words))
     #expect(state("v") == "bundle/a stale a user's" && state("g") == "mine stale ")
-    #expect(reports.last { $0.contains("put it back") }?.contains(words) == true)
+    #expect(reports.last { $0.contains("put the file or folder back") }?.contains(words) == true)
     guard !comesBack else {
       let file = try read("a", "v: {kind: k}", kinds: ["k"])
       run(machine.found(.bundle(file, digest: digest), in: "/b/x", at: time))
@@ -116,7 +116,7 @@ extension HandOverTests {
     for _ in 0..<2 {
       restart { _ in }
       // The new host counts from its own start.
-      let words = "put it back by 1970-01-01T00:00:45Z, or "
+      let words = "put the file or folder back by 1970-01-01T00:00:45Z, or "
       #expect(error("v").contains(words + "the widgets of the bundle are removed"))
       #expect(error("g").contains(words + "bundle a is removed, and with it the kind"))
       #expect(widget("g")?.error?.all.map(\.reason) == ["BUNDLE_INVALID", "SOURCE_FAILED"])
@@ -149,7 +149,7 @@ extension HandOverTests {
     try giveKind()
     pass(.seconds(5))
     #expect(machine.daemon.links.generations == last && widget("v2") == nil)
-    #expect(error("v").contains("put it back by") && widget("v")?.isStale == true)
+    #expect(error("v").contains("put the file or folder back by") && widget("v")?.isStale == true)
     // The same file is back.
     let file = try read("a", "v: {kind: k}, v2: {kind: k}", kinds: ["k", "taken"])
     run(machine.found(.bundle(file, digest: digest), in: "/b/x", at: time))
@@ -175,7 +175,7 @@ extension HandOverTests {
   @Test mutating func `so does the error of a folder that an earlier host had`() throws {
     try beginWithGuest()
     try restart { try $0.takeKind() }
-    #expect(error("v").contains("put it back by"))
+    #expect(error("v").contains("put the file or folder back by"))
     try edit("c", "v: {kind: k}", kinds: ["k", "taken"])
     #expect(state("v") == "bundle/a stale " && error("v") == "")
   }

@@ -429,7 +429,7 @@ extension HandOverTests {
     run(machine.handle(.session(session, .opened(epoch: 2)), at: time))
     pass(limit / 2)
     #expect(widget("bundle/a") == nil && widget("w") == nil)
-    #expect(!reports.contains { $0.contains("put it back") })
+    #expect(!reports.contains { $0.contains("put the file or folder back") })
     // A later bundle of this id is remembered.
     try edit("a", "w: {kind: k}")
     #expect(state("w") == "bundle/a fresh ")

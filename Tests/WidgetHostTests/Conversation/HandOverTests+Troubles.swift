@@ -109,7 +109,8 @@ extension HandOverTests {
     try restart { try $0.edit("c", "cw: {kind: k}", in: "/b/c") }
     for id in ["bw", "n", "u"] {
       #expect(errors(id).count == 1 && widget(id)?.isStale == true, "\(id)")
-      #expect(errors(id).first?.contains("put it back by 1970-01-01T00:00:35Z, or the") == true)
+      let words = "put the file or folder back by 1970-01-01T00:00:35Z, or the"
+      #expect(errors(id).first?.contains(words) == true)
     }
     var other = self
     try other.edit("b", HandOverTests.widgetsOfB, kinds: ["j"], in: "/b/y")

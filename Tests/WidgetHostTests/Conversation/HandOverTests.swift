@@ -206,13 +206,14 @@ struct HandOverTests {
     run(machine.start(at: time))
     daemon.setValue(of: try #require(WidgetID("w")))
     try editA(in: &self, "/b/b")
-    let problem = "/b/b: the bundle \"a\" already exists in /b/x"
+    let problem = "bundle a is in /b/x, too, and the host uses that one; remove /b/b, or change"
     let heir = "bundle a takes over its kinds and widgets"
     for isRestarted in [false, true] {
       if isRestarted { try restart { for path in ["/b/x", "/b/b"] { try editA(in: &$0, path) } } }
       pass(limit * 2)
       #expect(state("w") == "bundle/b fresh a user's")
       #expect(text("state") == "stopped" && text("heir") == "a")
+      #expect(widget("bundle/b")?.data["runs"] == .bool(false))
       #expect(text("problem").hasPrefix("\(heir)\n\(problem)"))
     }
     try giveKind()

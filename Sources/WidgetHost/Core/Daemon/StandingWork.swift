@@ -85,6 +85,7 @@ struct StandingWork: Sendable {
       var spec = spec
       var problems: [String] = []
       spec.data["state"] = .string(HostState.Standing.State.stopped.rawValue)
+      spec.data["runs"] = .bool(false)
       if let heir {
         spec.data["heir"] = .string(heir)
         problems.append("bundle \(heir) takes over its kinds and widgets")
@@ -270,6 +271,7 @@ struct StandingWork: Sendable {
       }
       var data = widget.data
       data["state"] = .string(HostState.Standing.State.stopped.rawValue)
+      data["runs"] = .bool(false)
       data["problem"] = .string(words)
       elsewhere.append(WidgetSpec(id: widget.id, kind: widget.kind, family: .small, data: data))
     }
