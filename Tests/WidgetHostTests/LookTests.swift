@@ -48,7 +48,8 @@ struct LookTests {
     #expect(second.reports.isEmpty)
     if isRenamed { _ = state.lost("/b/c", .missing, at: now) }
     let problem =
-      "bundle c is in /b/c, too, and the host uses that one; remove /b/d, or change the id in its file"
+      "bundle c is in /b/c, too, and the host uses that one; remove /b/d, or change the id in its"
+      + " file"
     #expect(state.looked().reports == (isRenamed ? [] : [problem]))
     #expect(state.standings.first { $0.path == "/b/d" }?.problem == (isRenamed ? "" : problem))
   }

@@ -89,7 +89,8 @@ import WidgetTerminal
   private static func missing(_ end: String) -> Widget {
     LiveSamples.widget("bundle/feed") {
       $0.data = [
-        "state": .string("failed"), "problem": .string("the bundle's file is missing\(end)"),
+        "state": .string("failed"),
+        "problem": .string("/b/feed has no bundle's file any more\(end)"),
       ]
     }
   }
@@ -124,7 +125,18 @@ import WidgetTerminal
     widget.applySet = set
     #expect(
       facts.staleness(of: widget)?.words(Self.dates)
-        == "its bundle has failed for 5m: the bundle's file is missing\(isLost ? end : "")")
+        == "its bundle failed 5m ago: /b/feed has no bundle's file any more\(isLost ? end : "")")
+  }
+
+  @Test func `an error about the file does not hide that the bundle is stopped`() {
+    let words = "/b/feed is not in a folder of this host"
+    let stopped = LiveSamples.widget("bundle/feed") {
+      $0.data = ["state": .string("stopped"), "problem": .string(words)]
+    }
+    let facts = Self.facts("bundle/feed", [Self.host(isStale: false), stopped])
+    let widget = Self.invalid("the file of bundle feed no longer has this widget")
+    #expect(
+      widget.failures(Self.dates, facts).first == "stale: its bundle is stopped for 5m: \(words)")
   }
 
   private static let bundle = LiveSamples.widget("bundle/feed") {
@@ -308,6 +320,10 @@ import WidgetTerminal
     #expect(
       try press(Self.facts("bundle/feed", [Self.host(isStale: false), Self.bundle]), Self.stale())
         .hasPrefix("Bundle feed is broken now; "))
+    #expect(
+      try press(
+        Self.facts("bundle/feed", [Self.host(isStale: false), Self.missing("")]), Self.stale()
+      ).hasPrefix("Bundle feed does not run now; "))
   }
 
   @Test func `an answered press causes no notice`() throws {

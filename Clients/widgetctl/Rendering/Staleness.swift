@@ -110,7 +110,7 @@ struct Staleness: Sendable {
     case .hostEnded, .noHost: return "no widgetd-host runs the kind \"\(kind.kind.name)\""
     case .bundle(let state, _):
       let bundle = OwnerName.bundle(kind.provider) ?? kind.provider
-      return "bundle \(bundle) \(Staleness.words(forState: state))"
+      return "bundle \(bundle) \(state == "failed" ? "does not run" : "is \(state)")"
     case .provider(let name), .providerAway(let name):
       return "no provider \"\(name.onOneLine)\" runs the kind \"\(kind.kind.name)\""
     case .sources, .providerSilent, .mark, .unknown, .timeline, .activitySilent, .activityExpired:
@@ -140,8 +140,12 @@ struct Staleness: Sendable {
   /// The reason and the age on one line, such as `posts failed for 5m: no answer`. The age comes
   /// first, because the end may be cut.
   ///
-  /// - Parameter span: Makes the words for the time since then: `for 5m`.
-  func words(_ span: (Timestamp) -> String) -> String {
+  /// - Parameters:
+  ///   - span: Makes the words for the time since then: `for 5m`.
+  ///   - moment: Makes the words for the time itself: `5m ago`. Nil to use `span`.
+  func words(
+    _ span: (Timestamp) -> String, moment: ((Timestamp) -> String)? = nil
+  ) -> String {
     // The mark is a change of the widget. A later change of its data hides the time of the mark.
     let time = span(widget.updateTime)
     switch cause {
@@ -157,8 +161,13 @@ struct Staleness: Sendable {
     case .hostEnded(let end): return "widgetd-host is away \(span(end))"
     case .noHost: return "not updated \(time): no widgetd-host runs"
     case .bundle(let state, let problem):
-      return "its bundle \(Staleness.words(forState: state)) \(time)"
-        + (problem.isEmpty ? "" : ": \(problem)")
+      let words =
+        if state == "failed", let moment {
+          "failed \(moment(widget.updateTime))"
+        } else {
+          "\(Staleness.words(forState: state)) \(time)"
+        }
+      return "its bundle \(words)" + (problem.isEmpty ? "" : ": \(problem)")
     case .providerAway(let name):
       return "not updated \(time): its provider \"\(name.onOneLine)\" is not connected"
     case .providerSilent(let name):
@@ -177,7 +186,9 @@ struct Staleness: Sendable {
   }
 
   /// The same with the age relative to now.
-  func words(_ dates: DateText) -> String { words { "for \(dates.age(of: $0))" } }
+  func words(_ dates: DateText) -> String {
+    words({ "for \(dates.age(of: $0))" }, moment: { "\(dates.age(of: $0)) ago" })
+  }
 
   /// The time whose age the words have.
   var since: Timestamp {

@@ -70,11 +70,12 @@ extension Widget {
   }
 
   /// Whether the widget's error has the reason of its staleness already: a failed source, or the file
-  /// of the bundle.
+  /// of the bundle. The file is not the reason if the bundle is stopped.
   func repeatsError(_ staleness: Staleness) -> Bool {
     switch staleness.cause {
     case .sources: error?.reason == "SOURCE_FAILED"
-    case .bundle, .unknown: hasBundleError
+    case .bundle(let state, _): state == "failed" && hasBundleError
+    case .unknown: hasBundleError
     case .hostEnded, .noHost, .silent, .providerAway, .providerSilent, .provider, .mark, .timeline,
       .activitySilent, .activityExpired:
       false
