@@ -196,11 +196,12 @@ struct HostStateTests {
   {
     _ = state.found(bundle(), in: "/b/x", at: now)
     _ = state.found(broken(), in: "/b/y", at: now)
-    let outputs = state.remembered(
+    let remembered = state.remembered(
       [
         .init(id: "a", path: "/b/x"), .init(id: "old", path: "/b/old"),
         .init(id: "clock", path: "/b/y"),
       ], at: now)
+    let outputs = remembered + state.showTroubles(at: now)
     #expect(outputs.withdrawn == ["old"])
     #expect(standing("clock")?.state == .failed)
     #expect(

@@ -128,6 +128,7 @@ struct LookTests {
     let opened = state.found(try found("a", kind: "k", widget: "k"), in: "/b/a", at: now)
     let generation = try #require(opened.generations.first)
     _ = state.declared(generation: generation, refusal: nil, at: now)
+    _ = state.daemonIsBack(at: now)
     let kind = try #require(KindName("k"))
     let widgets = try ["wa": "bundle/a", "x": "", "y": "bundle/c"].map { id, set in
       Widget(id: try #require(WidgetID(id)), kind: kind, data: ["n": .int(1)], applySet: set)

@@ -83,7 +83,9 @@ extension HandOverTests {
     #expect(notes.last == "bundle a: its widgets are removed when the daemon is back")
     #expect(!notes.contains { $0.hasPrefix("bundle a removed") })
     try regainDaemon()
-    #expect(notes.last == "bundle a removed: 1 widget")
+    #expect(
+      notes.last == "bundle a removed: 1 widget; 1 widget of others keeps its data, but loses its"
+        + " kind: g (set mine)")
     #expect(widget("v") == nil && daemon.kinds.values.allSatisfy { $0 == HostState.provider })
     #expect(state("g") == "mine stale " && error("g") == "")
     // It is fresh again when a bundle with its kind runs.
@@ -106,7 +108,7 @@ extension HandOverTests {
     try beginWithGuest()
     lose()
     let before = shown()
-    #expect(before[2] == .int(1) && before[3] == .int(1) && before[4] == .list([.string("g")]))
+    #expect(before[2] == .int(1) && before[3] == .int(1) && before[4] == .list([.string("g (set mine)")]))
     // The source of the guest has failed, too.
     let guest = try #require(WidgetID("g"))
     let failure = WidgetError(reason: BundleInstance.sourceFailed, message: "no answer")
@@ -190,9 +192,9 @@ extension HandOverTests {
     try edit("b", "v: {kind: j}", kinds: ["j"])
     run(machine.found(nil, in: "/b/x", absence: .missing, at: time))
     try edit("b", "w: {kind: j}", kinds: ["j"], in: "/b/y")
-    #expect(reports.count { $0.contains("is missing") } == 1)
+    #expect(reports.count { $0.contains("has no bundle's file any more") } == 1)
     try regainDaemon()
-    #expect(reports.count { $0.contains("is missing") } == 1)
+    #expect(reports.count { $0.contains("has no bundle's file any more") } == 1)
     #expect(error("w").contains("bundle b gives this widget another kind"))
     pass(limit * 2)
     #expect(state("w") == "bundle/b fresh " && widget("w")?.kind.rawValue == "j")
