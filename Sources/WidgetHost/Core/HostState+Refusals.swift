@@ -16,6 +16,15 @@ extension HostState {
         : "when there is room again, \(refresh) tries again")
   }
 
+  /// Shows the refusal of the only version on the widgets that its instance still serves, or ends it.
+  /// If the folder has a problem, too, the widgets show that one.
+  mutating func showRefusal(
+    _ problem: String?, of current: RunningBundle, at now: HostTime
+  ) -> [Output] {
+    guard folders[current.folder]?.problem == nil else { return [] }
+    return setProblem(problem, of: current.instance.bundle.id, at: now)
+  }
+
   /// The daemon refuses the version in the folder of a bundle for the same reason, but the file of
   /// another bundle has changed, so that the words of the refusal are outdated.
   mutating func reworded(_ id: String, refusal: String, at now: HostTime) -> [Output] {

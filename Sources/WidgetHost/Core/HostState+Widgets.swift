@@ -135,7 +135,11 @@ extension HostState {
   /// The number of a bundle's own widgets. Its instance knows only widgets of the bundle's kinds.
   func widgetCount(of current: RunningBundle) -> Int {
     let (instance, bundle) = (current.instance, current.instance.bundle)
-    guard running.wasTaken(bundle.id), current.refusal == nil else { return instance.widgetCount }
+    guard running.wasTaken(bundle.id) else { return instance.widgetCount }
+    // Without its kinds, a bundle knows no widgets. They stay.
+    guard current.refusal == nil else {
+      return instance.widgets.count == 0 ? bundle.widgets.count : instance.widgetCount
+    }
     return instance.widgetCount + bundle.widgets.count { instance.kinds[$0.kind] == nil }
   }
 

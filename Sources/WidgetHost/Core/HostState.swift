@@ -126,7 +126,7 @@ public struct HostState: Sendable {
         folders.set(path, problem: problem)
         unsaid.doubles[path] = problem
       } else if isMended {
-        outputs += setProblem(nil, of: bundle.id, at: now)
+        outputs += setProblem(running[bundle.id]?.refusal, of: bundle.id, at: now)
         if before?.absence == nil {
           outputs.append(.note("bundle \(bundle.id): the file is valid again; nothing has changed"))
         }
@@ -286,16 +286,16 @@ public struct HostState: Sendable {
     guard let id = running.id(of: generation), let current = running[id] else { return [] }
     guard let refusal else {
       running.taken(id)
-      let missing = reportAwaitedKinds()
-      guard let told = current.told else { return missing + standing() }
+      let shown = current.refusal == nil ? [] : showRefusal(nil, of: current, at: now)
+      let outputs = shown + reportAwaitedKinds()
+      guard let told = current.told else { return outputs + standing() }
       // If an earlier version runs in the place of a refused one, the problem of the file stays.
       if current.refused == nil, folders[current.folder]?.problem == told {
         folders.set(current.folder, problem: nil)
       }
       let bundle = current.instance.bundle
-      return [
-        .note("bundle \(id) \(bundle.version) runs: the daemon no longer refuses it")
-      ] + missing + standing()
+      let words = "bundle \(id) \(bundle.version) runs: the daemon no longer refuses it"
+      return outputs + [.note(words)] + standing()
     }
     let problem = HostState.problem(
       of: current, refusedFor: refusal, isRetried: !isLimit || current.previous == nil)
@@ -309,6 +309,7 @@ public struct HostState: Sendable {
       outputs += setProblem(problem, of: id, at: now)
     } else if isNews {
       running.refused(id, problem: problem)
+      outputs += showRefusal(problem, of: current, at: now)
     }
     return outputs + reportAwaitedKinds() + standing()
   }

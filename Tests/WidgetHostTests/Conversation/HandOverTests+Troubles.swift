@@ -85,6 +85,58 @@ extension HandOverTests {
     for id in ["bw", "n", "u"] { #expect(errors(id) == [], "\(id)") }
   }
 
+  /// Somebody takes a widget of bundle `b` while the bundle runs, and gives it back.
+  @Test mutating func `the refusal of a bundle that runs on ends on all its widgets`() throws {
+    let taken = try #require(WidgetID("t"))
+    try edit("b", "n: {kind: note}, u: {kind: j}, t: {kind: j}", kinds: ["j"], in: "/b/y")
+    run(machine.start(at: time))
+    tellNews()
+    daemon.move(taken, to: "mine")
+    tellNews()
+    pass(.seconds(2))
+    tellNews()
+    for id in ["n", "u"] {
+      #expect(errors(id).count == 1, "\(id)")
+      #expect(errors(id).first?.hasPrefix("/b/y: the daemon refuses the bundle: ") == true)
+    }
+    daemon.move(taken, to: "bundle/b")
+    tellNews()
+    pass(.seconds(2))
+    tellNews()
+    #expect(widget("bundle/b")?.data["state"] == .string("running"))
+    for id in ["n", "u", "t"] {
+      #expect(errors(id) == [] && widget(id)?.isStale == false, "\(id)")
+    }
+  }
+
+  /// A program takes the kind of bundle `b` while the daemon does not have the host.
+  @Test mutating func `the refusal of a bundle that has lost its kind ends on all its widgets`()
+    throws
+  {
+    let kind = try #require(KindName("j"))
+    try edit("b", "n: {kind: note}, u: {kind: j}", kinds: ["j"], in: "/b/y")
+    run(machine.start(at: time))
+    tellNews()
+    try loseDaemon()
+    daemon.kinds[kind] = "stranger"
+    try regainDaemon()
+    let session = try #require(sessions["bundle/b"])
+    run(machine.handle(.sessionEnded(session, daemon.register([kind], of: "bundle/b")), at: time))
+    tellNews()
+    for id in ["n", "u"] {
+      #expect(errors(id).count == 1, "\(id)")
+      #expect(errors(id).first?.hasPrefix("/b/y: the daemon refuses the bundle: ") == true)
+    }
+    // The bundle has no widgets of the kind, but they are still its own.
+    #expect(machine.bundles.running["b"]?.instance.widgets.count == 0)
+    #expect(widget("bundle/b")?.data["widgets"] == .int(2))
+    daemon.removeKinds([kind])
+    pass(.seconds(2))
+    tellNews()
+    #expect(widget("bundle/b")?.data["state"] == .string("running"))
+    for id in ["n", "u"] { #expect(errors(id) == [], "\(id)") }
+  }
+
   @Test mutating func `the error of the widget's own bundle stays after the removal of the other`()
     throws
   {

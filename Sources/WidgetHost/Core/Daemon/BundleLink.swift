@@ -123,6 +123,12 @@ struct BundleLink: Sendable {
   /// Whether the bundle can remove its widgets, and lets other bundles take them over.
   var canDeclare: Bool { isRegistered && work != .resting }
 
+  /// Whether the instance serves the widgets of the bundle's kinds, now or soon. A bundle that the
+  /// daemon refuses serves them only while its watch continues.
+  var isServing: Bool {
+    watch != nil || (connection != .resting && work != .resting && !isRefused)
+  }
+
   var session: SessionID? {
     if case .open(let session) = connection { session } else { nil }
   }
@@ -338,6 +344,12 @@ struct BundleLink: Sendable {
   // MARK: The watch
 
   mutating func watch(_ id: WatchID) { watch = id }
+
+  /// Ends the watch. Returns it.
+  mutating func takeWatch() -> WatchID? {
+    defer { (watch, watchAt) = (nil, nil) }
+    return watch
+  }
 
   /// The watch has ended. Returns whether the reason differs from the last one.
   mutating func watchEnded(_ failure: Failure, retryAt deadline: Duration) -> Bool {

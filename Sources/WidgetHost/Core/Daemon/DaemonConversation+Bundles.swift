@@ -172,6 +172,7 @@ extension DaemonConversation {
     // The daemon may refuse the bundle because of others' kinds or widgets, and others may remove
     // them.
     links.change(generation) { $0.restConnection() }
+    stopServing(generation)
     rests.refused(link.bundle.id, for: failure, trying: Set(link.bundle.kindsOfWidgets.keys))
     let end = now.uptime + limits.refusalRetryInterval
     rest(.connection(generation), link.bundle, until: end)
@@ -383,6 +384,7 @@ extension DaemonConversation {
     guard let link = links[generation] else { return }
     let bundle = link.bundle
     links.change(generation) { $0.restWork(isKinds: isKinds) }
+    if isKinds { stopServing(generation) }
     rests.refused(
       bundle.id, for: failure,
       trying: isKinds ? Set(bundle.kindsOfWidgets.keys) : link.tried,
@@ -394,6 +396,13 @@ extension DaemonConversation {
   }
 
   // MARK: The watch
+
+  /// The daemon refuses the bundle's kinds, which others may have. So the instance forgets the
+  /// widgets, and no longer changes them.
+  private mutating func stopServing(_ generation: UInt64) {
+    if let watch = links.change(generation, { $0.takeWatch() }) ?? nil { exchange.endWatch(watch) }
+    tell(.snapshot([]), generation)
+  }
 
   mutating func heard(_ news: DaemonNews, _ generation: UInt64, at now: HostTime) {
     guard let bundle = links[generation]?.bundle else { return }

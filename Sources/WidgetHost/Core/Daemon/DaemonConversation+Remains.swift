@@ -155,8 +155,7 @@ extension DaemonConversation {
 
   /// The kinds whose widgets instances serve, now or soon. They show the problems of bundles.
   var servedKinds: Set<KindName> {
-    let serving = links.all.filter { $0.connection != .resting && $0.work != .resting }
-    return Set(serving.flatMap { $0.bundle.kinds.map(\.kind.name) })
+    Set(links.all.filter(\.isServing).flatMap { $0.bundle.kinds.map(\.kind.name) })
   }
 
   /// Ends the errors of a bundle that is removed, or has another id.
