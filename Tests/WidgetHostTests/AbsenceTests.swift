@@ -278,11 +278,20 @@ struct AbsenceTests {
     }
   }
 
-  @Test mutating func `the kinds of a bundle that never ran belong to others`() throws {
-    let opened = state.found(try bundle(), in: "/b/x", at: now)
+  /// Bundle `b` has the kind `k`, or the daemon has not answered, or it has refused the bundle.
+  @Test(arguments: [true, false, nil] as [Bool?])
+  mutating func `another bundle ends errors on widgets of its kinds if the daemon has taken it`(
+    isTaken: Bool?
+  ) throws {
+    let kind = try #require(KindName("k"))
+    let opened = state.found(try bundle("b"), in: "/b/y", at: now)
     let generation = try #require(opened.generations.first)
-    _ = state.declared(generation: generation, refusal: "kind k is taken", at: now)
-    let left = HostState.LeftErrors(bundle: "a", path: "/b/x")
+    if let isTaken {
+      _ = state.declared(generation: generation, refusal: isTaken ? nil : "no", at: now)
+    }
+    _ = state.found(try bundle(), in: "/b/x", at: now)
+    let left = HostState.LeftErrors(
+      bundle: "a", path: "/b/x", kinds: [kind], others: isTaken == true ? [kind] : [])
     #expect(state.lost("/b/x", .removed, at: now).unmarked == [left])
   }
 

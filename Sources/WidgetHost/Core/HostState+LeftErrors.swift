@@ -11,7 +11,8 @@ extension HostState {
     public var path: String
     /// The kinds of the bundle that no other bundle takes over. Nothing runs their sources and
     /// actions, so widgets of these kinds become stale. The daemon does not always see to that: it
-    /// may have lost the bundle's session in a restart before.
+    /// may have lost the bundle's session in a restart before. If somebody else has a kind, it does
+    /// not count; only the daemon knows that (`Unmarks`).
     public var kinds: Set<KindName> = []
     /// The kinds of other bundles, which end errors on widgets of these kinds themselves.
     public var others: Set<KindName> = []
@@ -56,22 +57,19 @@ extension HostState {
     let isAbsent = ended.instance.absentSince != nil
     let bundle = ended.instance.bundle
     let taken = Set(heir?.kinds.map(\.kind.name) ?? [])
-    // The kinds of a bundle that never ran belong to others, perhaps.
-    let ran = ended.refusal == nil || running.wasTaken(bundle.id)
-    let kinds = ran ? Set(bundle.kinds.map(\.kind.name)) : []
+    let kinds = Set(bundle.kinds.map(\.kind.name))
     return .unmark(
       LeftErrors(
         bundle: bundle.id, path: ended.folder, kinds: kinds.subtracting(taken),
-        others: isAbsent ? [] : taken, includesOwn: isAbsent && heir != nil))
+        others: running.provided.union(isAbsent ? [] : taken),
+        includesOwn: isAbsent && heir != nil))
   }
 
   /// The same for a bundle that only an earlier host ran.
   func unmark(_ known: Remembered) -> Output {
-    let others = running.ids.flatMap { running[$0]?.instance.bundle.kinds ?? [] }
-    return .unmark(
+    .unmark(
       LeftErrors(
-        bundle: known.id, path: known.path, kinds: known.kinds,
-        others: Set(others.map(\.kind.name))))
+        bundle: known.id, path: known.path, kinds: known.kinds, others: running.provided))
   }
 }
 

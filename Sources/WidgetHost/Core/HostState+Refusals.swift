@@ -16,8 +16,8 @@ extension HostState {
         : "when there is room again, \(refresh) tries again")
   }
 
-  /// Shows the refusal of the only version on the widgets that its instance still serves, or ends it.
-  /// If the folder has a problem, too, the widgets show that one.
+  /// Shows the refusal of the only version on the widgets that its instance serves, or ends it. If
+  /// the folder has a problem, too, the widgets show that one.
   mutating func showRefusal(
     _ problem: String?, of current: RunningBundle, at now: HostTime
   ) -> [Output] {

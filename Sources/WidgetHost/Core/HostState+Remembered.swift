@@ -47,6 +47,7 @@ extension HostState {
       return handled
     }
 
+    /// The kinds in its file. If the daemon refused the bundle, they may be the kinds of others.
     var kinds: Set<KindName> { Set(handled.keys) }
 
     private func text(_ key: String) -> String {

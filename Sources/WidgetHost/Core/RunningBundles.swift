@@ -92,12 +92,20 @@ struct RunningBundles: Sendable {
     bundles[id]?.told = nil
   }
 
+  /// The kinds that the daemon has from a bundle, as far as this host knows.
+  private func provided(by id: String) -> Set<KindName> {
+    guard let bundle = bundles[id], bundle.refusal == nil else { return [] }
+    return taken[id] ?? []
+  }
+
+  /// The kinds that the daemon has from the bundles, as far as this host knows.
+  var provided: Set<KindName> {
+    taken.keys.reduce(into: []) { kinds, id in kinds.formUnion(provided(by: id)) }
+  }
+
   /// Whether the daemon has the kind from one of the bundles.
   func provides(_ kind: KindName) -> Bool {
-    taken.contains { id, kinds in
-      guard let bundle = bundles[id], bundle.refusal == nil else { return false }
-      return kinds.contains(kind)
-    }
+    taken.keys.contains { provided(by: $0).contains(kind) }
   }
 
   /// Whether a bundle has the kind that runs, or is about to run.

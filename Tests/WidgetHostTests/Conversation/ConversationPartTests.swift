@@ -24,7 +24,7 @@ struct ConversationPartTests {
       isRunning: false, kinds: kinds)
   }
 
-  /// Makes the next call of the marks: `widgets`, the id of a widget to change, or nothing.
+  /// Makes the next call of the marks: `owners`, `widgets`, the id of a widget to change, or nothing.
   private func next(
     _ marks: inout Marks, served: Set<KindName> = [], beside held: Set<WidgetID> = []
   ) -> (name: String, patch: WidgetPatch) {
@@ -32,8 +32,11 @@ struct ConversationPartTests {
       return ("", WidgetPatch())
     }
     marks.called(with: call(1))
-    if case .update(let id, let patch, "") = made { return (id.rawValue, patch) }
-    return ("widgets", WidgetPatch())
+    switch made {
+    case .update(let id, let patch, ""): return (id.rawValue, patch)
+    case .standing(_, []): return ("owners", WidgetPatch())
+    default: return ("widgets", WidgetPatch())
+    }
   }
 
   private func answer(_ result: Result<DaemonAnswer, Failure>, _ marks: inout Marks) {
@@ -68,7 +71,10 @@ struct ConversationPartTests {
     var marks = Marks()
     /// Returns the messages and the state of the widget.
     func follow() -> [String] {
-      _ = next(&marks)
+      if next(&marks).name == "owners" {
+        answer(.success(.standing(Circumstances())), &marks)
+        _ = next(&marks)
+      }
       answer(.success(.widgets([known])), &marks)
       let (name, patch) = next(&marks)
       guard name == "w" else { return ["nothing"] }
@@ -90,6 +96,54 @@ struct ConversationPartTests {
     _ = marks.set([:])
     let none = follow()
     #expect(none == ["too hot", "fresh"])
+  }
+
+  @Test(arguments: ["bundle/a", "stranger", nil] as [String?])
+  func `the problem of a missing bundle is shown on widgets of its kind, unless others have it`(
+    owner: String?
+  ) throws {
+    let kind = try #require(KindName("k"))
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble(kinds: [kind])])
+    let question = next(&marks).name
+    let kinds = owner.map { [Circumstances.KindStanding(name: kind, provider: $0, revision: 1)] }
+    answer(.success(.standing(Circumstances(kinds: Set(kinds ?? [])))), &marks)
+    _ = next(&marks)
+    var guest = try widget("g", set: "mine")
+    // An earlier host has set it.
+    guest.error = WidgetError(reason: BundleInstance.invalid, message: "/b/x is missing, too")
+    answer(.success(.widgets([guest])), &marks)
+    let (name, patch) = next(&marks)
+    let change = owner == "stranger" ? WidgetPatch(error: .some(nil)) : WidgetPatch(isStale: true)
+    #expect(question == "owners" && name == "g" && patch == change)
+  }
+
+  @Test func `the kinds that others have stay when a bundle is removed`() throws {
+    let (k, j) = (try #require(KindName("k")), try #require(KindName("j")))
+    let failure = WidgetError(reason: BundleInstance.sourceFailed, message: "no answer")
+    var unmarks = Unmarks()
+    _ = unmarks.begin(HostState.LeftErrors(bundle: "a", path: "/b/x", kinds: [j, k]))
+    guard case .standing([j, k], [])? = unmarks.nextCalls(beside: []).first?.call else {
+      Issue.record("no question")
+      return
+    }
+    let found = Circumstances(kinds: [.init(name: k, provider: "stranger", revision: 1)])
+    _ = unmarks.answered(.success(.standing(found)), "a", at: .zero, limits)
+    #expect(unmarks.kinds(of: "a") == [j])
+    guard case .widgets([])? = unmarks.nextCalls(beside: []).first?.call else {
+      Issue.record("no second question")
+      return
+    }
+    let guests = [("g", j), ("h", k)].compactMap { name, kind in
+      WidgetID(name).map { Widget(id: $0, kind: kind, error: failure, applySet: "mine") }
+    }
+    _ = unmarks.answered(.success(.widgets(guests)), "a", at: .zero, limits)
+    guard case .update(let id, let patch, _)? = unmarks.nextCalls(beside: []).first?.call else {
+      Issue.record("no change")
+      return
+    }
+    #expect(id == guests.first?.id && patch == WidgetPatch(isStale: true, error: .some(nil)))
+    #expect(unmarks.nextCalls(beside: []).isEmpty)
   }
 
   @Test func `a widget that an instance serves, or that waits for its removal, gets no mark`()

@@ -201,4 +201,57 @@ extension HandOverTests {
     #expect(state("w") == "bundle/b fresh " && widget("w")?.kind.rawValue == "j")
     #expect(widget("bundle/a") == nil && kept.count == 1 && machine.nextDeadline == nil)
   }
+
+  // MARK: Kinds of others
+
+  /// Widget `p` of a user has the kind `j` of a program, which has failed.
+  private mutating func beginWithProgram() throws {
+    let (id, kind) = (try #require(WidgetID("p")), try #require(KindName("j")))
+    daemon.kinds[kind] = "stranger"
+    daemon.put(id, kind, set: "mine")
+    let failure = WidgetError(reason: BundleInstance.sourceFailed, message: "no answer")
+    _ = daemon.answer(.update(id, WidgetPatch(error: .some(failure)), provider: ""))
+    // Nobody hears of it.
+    daemon.news = []
+  }
+
+  /// Bundle `b` declares the kind of a program. It is removed before the daemon has answered, or
+  /// after the program has taken the kind.
+  @Test(arguments: [true, false])
+  mutating func `a removed bundle leaves widgets alone whose kind a program has`(hadKind: Bool)
+    throws
+  {
+    func editB(_ tests: inout HandOverTests) throws {
+      try tests.edit("b", "q: {kind: j}", kinds: ["j"], in: "/b/y")
+    }
+    if hadKind { try editB(&self) }
+    try beginWithGuest()
+    try loseDaemon()
+    try beginWithProgram()
+    if !hadKind { try editB(&self) }
+    if !hadKind { run(machine.found(nil, in: "/b/y", absence: .removed, at: time)) }
+    try regainDaemon("a")
+    if hadKind {
+      let session = try #require(sessions["bundle/b"])
+      let refusal = daemon.register([try #require(KindName("j"))], of: "bundle/b")
+      run(machine.handle(.sessionEnded(session, refusal), at: time))
+      run(machine.found(nil, in: "/b/y", absence: .removed, at: time))
+    }
+    pass(.seconds(2))
+    #expect(widget("q") == nil && widget("bundle/b") == nil)
+    #expect(state("p") == "mine fresh " && error("p") == "no answer")
+  }
+
+  /// The folder of bundle `a` goes while no host runs.
+  @Test mutating func `a missing bundle that the daemon always refused has no kinds`() throws {
+    try beginWithProgram()
+    try edit("a", "v: {kind: j}", kinds: ["j"])
+    run(machine.start(at: time))
+    restart { _ in }
+    #expect(reports.contains { $0.hasPrefix("bundle a: the bundle's file in /b/x is missing") })
+    #expect(state("p") == "mine fresh " && error("p") == "no answer")
+    pass(limit)
+    #expect(widget("bundle/a") == nil)
+    #expect(state("p") == "mine fresh " && error("p") == "no answer")
+  }
 }

@@ -160,7 +160,6 @@ extension DaemonConversation {
 
   /// Ends the errors of a bundle that is removed, or has another id.
   mutating func unmark(_ errors: HostState.LeftErrors) {
-    marks.drop(errors.kinds)
     cancel(unmarks.begin(errors))
   }
 
@@ -178,6 +177,7 @@ extension DaemonConversation {
     _ result: Result<DaemonAnswer, Failure>, _ id: String, at now: HostTime
   ) {
     if let text = unmarks.answered(result, id, at: now.uptime, limits) { report(text) }
+    if case .success(.standing(_)) = result { marks.drop(unmarks.kinds(of: id)) }
   }
 
   mutating func markAnswered(_ result: Result<DaemonAnswer, Failure>, at now: HostTime) {

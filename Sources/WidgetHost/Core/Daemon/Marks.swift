@@ -18,6 +18,8 @@ struct Marks: Sendable {
   private var stale: [WidgetID: KindName] = [:]
   /// Whether the widgets must be found.
   private var isDue = false
+  /// The providers of the kinds that bundles of earlier hosts declared; nil before they are known.
+  private var owners: [KindName: String]?
   /// The widgets to change; nil before they are known.
   private var changes: [Change]?
   private var call: CallID?
@@ -43,7 +45,7 @@ struct Marks: Sendable {
   mutating func lookAgain() -> CallID? { troubles.isEmpty && ended.isEmpty ? nil : begin() }
 
   private mutating func begin() -> CallID? {
-    (isDue, changes, attempts, retryAt) = (true, nil, 0, nil)
+    (isDue, owners, changes, attempts, retryAt) = (true, nil, nil, 0, nil)
     defer { call = nil }
     return call
   }
@@ -68,7 +70,7 @@ struct Marks: Sendable {
     served: Set<KindName>, beside held: Set<WidgetID>
   ) -> DaemonCall? {
     guard isWaiting else { return nil }
-    if isDue { return .widgets([]) }
+    if isDue { return question }
     guard let known = changes else { return nil }
     let rest = known.drop { served.contains($0.kind) || held.contains($0.id) }
     guard let next = rest.first else {
@@ -81,6 +83,13 @@ struct Marks: Sendable {
     return .update(next.id, next.patch, provider: "")
   }
 
+  /// Who has the kinds that bundles of earlier hosts declared, and then, which widgets there are.
+  private var question: DaemonCall {
+    let kinds = Set([troubles, ended].flatMap { $0.values.flatMap(\.kinds) })
+    guard owners == nil, !kinds.isEmpty else { return .widgets([]) }
+    return .standing(kinds: kinds.sorted { $0.rawValue < $1.rawValue }, widgets: [])
+  }
+
   mutating func called(with call: CallID) { self.call = call }
 
   /// - Returns: a line for the log.
@@ -90,6 +99,8 @@ struct Marks: Sendable {
   ) -> String? {
     call = nil
     switch result {
+    case .success(.standing(let found)):
+      owners = Dictionary(found.kinds.map { ($0.name, $0.provider) }) { first, _ in first }
     case .success(.widgets(let widgets)):
       (isDue, attempts) = (false, 0)
       let unserved = widgets.filter { !served.contains($0.kind) && !held.contains($0.id) }
@@ -101,7 +112,7 @@ struct Marks: Sendable {
     // Somebody has removed the widget meanwhile.
     case .failure(let failure) where failure.code == "NOT_FOUND" && changes != nil: break
     case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
-      (isDue, changes) = (true, nil)
+      (isDue, owners, changes) = (true, nil, nil)
       attempts += 1
       retryAt = uptime + limits.daemonWait(attempts)
     case .failure(let failure):
@@ -123,11 +134,14 @@ struct Marks: Sendable {
   /// The problem of the widget's own bundle comes first, because this bundle can remove it.
   private func change(of widget: Widget) -> Change? {
     let own = troubles[widget.applySet]
-    let others = troubles.filter {
-      $0.key != widget.applySet && $0.value.kinds.contains(widget.kind)
+    var (others, past): ([BundleTrouble], [BundleTrouble]) = ([], [])
+    for (set, trouble) in troubles.sorted(by: { $0.key < $1.key })
+    where set != widget.applySet && trouble.kinds.contains(widget.kind) {
+      // Somebody else can have the kind by now.
+      let hasKind = (owners?[widget.kind] ?? set) == set
+      if hasKind { others.append(trouble) } else { past.append(trouble) }
     }
-    .sorted { $0.key < $1.key }.map(\.value)
-    let past = ended.filter {
+    past += ended.filter {
       $0.key == widget.applySet || $0.value.kinds.contains(widget.kind)
     }.map(\.value)
     let present = [own].compactMap(\.self) + others

@@ -5,6 +5,8 @@ import WidgetModel
 struct Unmarks: Sendable {
   private struct Unmark: Sendable {
     var errors: HostState.LeftErrors
+    /// Whether the kinds that somebody else has are known, and are no longer in `errors`.
+    var knowsOwners = false
     /// The widgets to change, each with its change; nil before they are known.
     var widgets: [(id: WidgetID, kind: KindName, patch: WidgetPatch)]?
     var call: CallID?
@@ -35,7 +37,7 @@ struct Unmarks: Sendable {
     for (id, unmark) in unmarks.sorted(by: { $0.key < $1.key })
     where unmark.call == nil && unmark.retryAt == nil {
       guard let known = unmark.widgets else {
-        calls.append((id, .widgets([])))
+        calls.append((id, Unmarks.question(of: unmark)))
         continue
       }
       let widgets = known.filter { !held.contains($0.id) }
@@ -50,6 +52,16 @@ struct Unmarks: Sendable {
     return calls
   }
 
+  /// Who has the kinds of the bundle, and then, which widgets there are.
+  private static func question(of unmark: Unmark) -> DaemonCall {
+    let kinds = unmark.errors.kinds
+    guard !unmark.knowsOwners, !kinds.isEmpty else { return .widgets([]) }
+    return .standing(kinds: kinds.sorted { $0.rawValue < $1.rawValue }, widgets: [])
+  }
+
+  /// The kinds of a removed bundle. Those that somebody else has are missing when they are known.
+  func kinds(of id: String) -> Set<KindName> { unmarks[id]?.errors.kinds ?? [] }
+
   mutating func called(_ id: String, with call: CallID) { unmarks[id]?.call = call }
 
   /// - Returns: a line for the log.
@@ -60,6 +72,10 @@ struct Unmarks: Sendable {
     guard var unmark = unmarks[id] else { return nil }
     unmark.call = nil
     switch result {
+    case .success(.standing(let found)):
+      let others = found.kinds.filter { $0.provider != HostState.provider(of: id) }
+      unmark.errors.kinds.subtract(others.map(\.name))
+      unmark.knowsOwners = true
     case .success(.widgets(let widgets)):
       unmark.widgets = widgets.compactMap { widget in
         unmark.errors.patch(for: widget).map { (id: widget.id, kind: widget.kind, patch: $0) }
@@ -68,7 +84,7 @@ struct Unmarks: Sendable {
     // Somebody has removed the widget meanwhile.
     case .failure(let failure) where failure.code == "NOT_FOUND" && unmark.widgets != nil: break
     case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
-      unmark.widgets = nil
+      (unmark.widgets, unmark.knowsOwners) = (nil, false)
       unmark.attempts += 1
       unmark.retryAt = uptime + limits.daemonWait(unmark.attempts)
     case .failure(let failure):
