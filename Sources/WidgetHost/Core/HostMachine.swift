@@ -96,7 +96,6 @@ struct HostMachine: Sendable {
       pass(bundles.lost(path, absence, suspicion: suspicion, at: now), at: now)
     }
     daemon.setFolders(bundles.knownFolders)
-    daemon.setBroken(bundles.broken)
     return drain(at: now)
   }
 
@@ -186,7 +185,11 @@ struct HostMachine: Sendable {
 
   private mutating func drain(at now: HostTime) -> [Output] {
     while true {
-      if !isStopped { pass(bundles.showTroubles(at: now), at: now) }
+      if !isStopped, bundles.mayHaveNewTroubles {
+        let unread = bundles.unread
+        daemon.setUnread(broken: unread.broken, missing: unread.missing)
+        pass(bundles.showTroubles(at: now), at: now)
+      }
       var new = daemon.takeOutputs()
       if new.isEmpty {
         daemon.settle(at: now)

@@ -154,11 +154,15 @@ public struct HostState: Sendable {
     return [removal, .note("bundle \(id): its widgets are removed when the daemon is back")]
   }
 
-  /// The bundles that run although their file has a mistake now.
-  var broken: Set<String> {
-    Set(
-      folders.all.filter { $0.folder.isBroken && $0.folder.absence == nil }
-        .compactMap { running.bundle(in: $0.path) })
+  /// The bundles that run although nobody knows the widgets of their file: it has a mistake, or is
+  /// missing.
+  var unread: (broken: Set<String>, missing: Set<String>) {
+    var (broken, missing): (Set<String>, Set<String>) = ([], [])
+    for (path, folder) in folders.all where folder.isBroken || folder.absence != nil {
+      guard let id = running.bundle(in: path) else { continue }
+      if folder.absence == nil { broken.insert(id) } else { missing.insert(id) }
+    }
+    return (broken, missing)
   }
 
   /// The folders that are known.

@@ -202,6 +202,30 @@ extension HandOverTests {
     #expect(widget("bundle/a") == nil && kept.count == 1 && machine.nextDeadline == nil)
   }
 
+  /// The file drops widget `w`, gets a mistake perhaps, and goes.
+  @Test(
+    arguments: [.missing, .unavailable("/b does not exist")] as [HostState.Absence], [true, false])
+  mutating func `a widget that waits for its removal stays while the folder is missing`(
+    absence: HostState.Absence, hasMistake: Bool
+  ) throws {
+    try begin("w: {kind: k}, v: {kind: k}")
+    tellNews()
+    try edit("a", "v: {kind: k}")
+    pass(.seconds(10))
+    if hasMistake {
+      let mistake = "/b/x/bundle.yaml:1:1: wrong"
+      run(machine.found(.broken(problem: mistake, digest: 99), in: "/b/x", at: time))
+      pass(limit)
+    }
+    lose(absence)
+    // Its time would be over now.
+    pass(limit - .seconds(1))
+    #expect(state("w") == "bundle/a stale a user's" && daemon.lost.isEmpty)
+    try edit("a", "w: {kind: k}, v: {kind: k}")
+    pass(limit * 2)
+    #expect(state("w") == "bundle/a fresh a user's" && error("w") == "" && error("v") == "")
+  }
+
   // MARK: Kinds of others
 
   /// Widget `p` of a user has the kind `j` of a program, which has failed.

@@ -409,15 +409,18 @@ extension DaemonConversation {
   }
 
   /// Lets the time of widgets run only while their bundles can remove them. Otherwise no bundle
-  /// could take them over either. A file with a mistake may have the widgets again. If the running
-  /// version has such a widget with another kind, it waits for the removal, so the time runs.
+  /// could take them over either. A missing file, or one with a mistake, may have the widgets again. If
+  /// the running version has such a widget with another kind, it waits for the removal, so the time
+  /// runs in spite of a mistake.
   private mutating func postponeHolds(at now: HostTime) {
     var (known, ready): (Set<String>, Set<String>) = ([], [])
     for link in links.all {
       let sets = claims(of: link.bundle).sets
       known.formUnion(sets)
       let end = now.uptime + limits.absenceMax
-      if broken.contains(link.bundle.id) {
+      if missing.contains(link.bundle.id) {
+        holds.postpone(sets, dueAt: now.uptime, until: end)
+      } else if broken.contains(link.bundle.id) {
         let declared = Set(link.bundle.kindsOfWidgets.keys)
         holds.postpone(sets, but: declared, dueAt: now.uptime, until: end)
       }

@@ -70,6 +70,8 @@ struct DaemonConversation: Sendable {
   var refusals: ChangeRefusals
   /// The bundles whose file has a mistake now.
   private(set) var broken: Set<String> = []
+  /// The bundles whose file is missing now.
+  private(set) var missing: Set<String> = []
 
   init(limits: HostLimits) {
     self.limits = limits
@@ -210,7 +212,9 @@ struct DaemonConversation: Sendable {
     return deadlines.compactMap(\.self).min()
   }
 
-  mutating func setBroken(_ bundles: Set<String>) { broken = bundles }
+  mutating func setUnread(broken: Set<String>, missing: Set<String>) {
+    (self.broken, self.missing) = (broken, missing)
+  }
 
   /// Time has passed.
   mutating func tick(at now: HostTime) {
