@@ -25,10 +25,19 @@ extension HostState {
       let isLeft =
         kinds.contains(widget.kind) && !others.contains(widget.kind) && widget.activity == nil
         && widget.applySet != HostState.provider(of: bundle)
-      let goesStale = isLeft && !widget.isStale
-      guard rest != nil || goesStale else { return nil }
-      return WidgetPatch(
-        isStale: goesStale ? true : nil, error: rest.map { WidgetError(joining: $0) })
+      guard rest != nil || isLeft && !widget.isStale else { return nil }
+      var patch = WidgetPatch(error: rest.map { WidgetError(joining: $0) })
+      if isLeft, !widget.isStale { patch.isStale = true }
+      if !isLeft, becomesFresh(widget, with: rest ?? []) { patch.isStale = false }
+      return patch
+    }
+
+    /// Whether a widget is stale only because the file of the bundle lacked it. Somebody has taken
+    /// the widget before its removal.
+    private func becomesFresh(_ widget: Widget, with rest: [WidgetError]) -> Bool {
+      let errors = widget.error?.all ?? []
+      return widget.isStale && errors.contains { Holds.Cause.has($0, of: bundle) }
+        && !rest.contains { $0.reason == BundleInstance.invalid }
     }
 
     /// The other errors of a widget; nil if the widget has no error of the bundle.
@@ -38,7 +47,8 @@ extension HostState {
       else { return nil }
       let rest = errors.filter { error in
         switch error.reason {
-        case BundleInstance.invalid: !error.message.names(path)
+        case BundleInstance.invalid:
+          !error.message.names(path) && !Holds.Cause.has(error, of: bundle)
         case BundleInstance.sourceFailed, BundleInstance.actionFailed:
           isOwn || !kinds.contains(widget.kind)
         default: true

@@ -67,9 +67,11 @@ extension HostState {
     guard mayHaveNewTroubles else { return [] }
     mayHaveNewTroubles = false
     let troubles = troubles
+    let declared = Set(running.takenIDs.map(HostState.provider(of:)))
     var outputs: [Output] = []
     for id in running.ids {
-      let effects = running.change(id) { $0.setOwnerTroubles(troubles, at: now) } ?? []
+      let effects =
+        running.change(id) { $0.setOwnerTroubles(troubles, declared: declared, at: now) } ?? []
       outputs += effects.map { .effect($0) }
     }
     guard troubles != toldTroubles else { return outputs }

@@ -128,6 +128,9 @@ struct RunningBundles: Sendable {
     return bundle.previous ?? (bundle.refusal == nil ? bundle.instance.bundle : nil)
   }
 
+  /// The bundles of which the daemon has taken a version.
+  var takenIDs: some Collection<String> { taken.keys }
+
   /// Whether the daemon has taken a version of the bundle.
   func wasTaken(_ id: String) -> Bool { taken[id] != nil }
 

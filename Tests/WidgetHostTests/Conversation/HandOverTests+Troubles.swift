@@ -200,4 +200,24 @@ extension HandOverTests {
     #expect(errors("bw") == [] && state("bw") == "bundle/b fresh a user's")
     #expect(notes.contains("bundle b: the file has widget bw again"))
   }
+
+  /// A user takes the widgets that bundle `b` lacks while no host runs. The folder of bundle `b` is
+  /// missing at the next start.
+  @Test mutating func `the error of a widget that left ends with its bundle`() throws {
+    try beginBoth()
+    let ids = try ["bw", "n"].map { try #require(WidgetID($0)) }
+    for id in ids { daemon.setValue(of: id) }
+    tellNews()
+    try edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")
+    for id in ids {
+      #expect(errors(id.rawValue).first?.contains("no longer has this widget") == true)
+      daemon.move(id, to: "mine")
+    }
+    daemon.news = []
+    try restart { try $0.edit("c", "cw: {kind: k}", in: "/b/c") }
+    #expect(state("bw") == "mine fresh a user's" && errors("bw") == [])
+    pass(limit)
+    #expect(widget("u") == nil)
+    for id in ["bw", "n"] { #expect(state(id) == "mine fresh a user's" && errors(id) == []) }
+  }
 }

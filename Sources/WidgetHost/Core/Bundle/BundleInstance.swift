@@ -31,6 +31,9 @@ public struct BundleInstance: Sendable {
   /// The problems of other bundles, by the set of their widgets. Some of these widgets can have kinds
   /// of this bundle.
   private(set) var ownerTroubles: [String: BundleTrouble] = [:]
+  /// The sets of the bundles that have declared their widgets since this host began. They know which
+  /// of their widgets wait for their removal.
+  private(set) var declaredSets: Set<String> = []
 
   // The parts. Each has private state, which only its functions change. The extensions of this type
   // connect the parts, and have no state.
@@ -139,18 +142,23 @@ public struct BundleInstance: Sendable {
 
   /// Shows the problems of bundles on their widgets of this bundle's kinds, or clears them.
   ///
-  /// - Parameter all: the present problems of all bundles, by the set of their widgets.
+  /// - Parameters:
+  ///   - all: the present problems of all bundles, by the set of their widgets.
+  ///   - declared: the sets of the bundles that have declared their widgets since this host began.
   mutating func setOwnerTroubles(
-    _ all: [String: BundleTrouble], at now: HostTime
+    _ all: [String: BundleTrouble], declared: Set<String>, at now: HostTime
   ) -> [Effect] {
     var troubles = all
     troubles[HostState.provider(of: bundle.id)] = nil
-    guard troubles != ownerTroubles else { return [] }
+    guard troubles != ownerTroubles || declared != declaredSets else { return [] }
     begin(at: now)
-    let before = ownerTroubles
-    ownerTroubles = troubles
+    let before = (troubles: ownerTroubles, declared: declaredSets)
+    (ownerTroubles, declaredSets) = (troubles, declared)
     for id in sortedIDs {
-      guard let set = others.set(of: id), before[set] != troubles[set] else { continue }
+      guard let set = others.set(of: id),
+        before.troubles[set] != troubles[set]
+          || before.declared.contains(set) != declared.contains(set)
+      else { continue }
       widgets.touch(id)
       showStaleness(id)
     }

@@ -9,6 +9,9 @@ extension DaemonConversation {
   ) {
     let (bundle, claims) = (link.bundle, claims(of: link))
     let kinds = Set(bundle.kinds.map(\.kind.name))
+    // No instance knows widgets that wait for their removal. Instances see to all others of these
+    // kinds.
+    let watched = watchedKinds
     for widget in known where holds.set(of: widget.id).map(claims.has) == true {
       endHold(outdatedBy: widget)
     }
@@ -16,38 +19,41 @@ extension DaemonConversation {
     where claims.isOwn(widget) && !leaving.contains(widget.id) && link.taking[widget.id] == nil {
       let isHeld = holds.end(widget.id)
       if isHeld { declareRivals(of: widget.id, in: widget.applySet) }
-      // The instance sees to widgets of the bundle's kinds.
-      let patch = isHeld || !kinds.contains(widget.kind) ? freshening(widget) : nil
-      guard isHeld || patch != nil else { continue }
       // A widget with another problem of an earlier host did not leave.
-      if isHeld || widget.hasLeft {
+      if isHeld || (widget.hasLeft && !kinds.contains(widget.kind)) {
         put(.note("bundle \(bundle.id): the file has widget \(widget.id) again"))
       }
-      call(
-        .update(
-          widget.id, patch ?? WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
+      // The bundle's own instance sees to widgets of its kinds.
+      guard isHeld || !(kinds.contains(widget.kind) || watched.contains(widget.kind)) else {
+        continue
+      }
+      let patch = freshening(widget) ?? (isHeld ? WidgetPatch.fresh : nil)
+      if let patch { call(.update(widget.id, patch, provider: "")) }
     }
     holds.keep(only: leaving, of: claims)
     // Somebody took these while no host ran, or just before an earlier host ended.
     for widget in known where !claims.isOwn(widget) && holds.set(of: widget.id) == nil {
       let isLeft = widget.error?.all.contains { Holds.Cause.has($0, of: bundle.id) } ?? false
-      guard isLeft, let patch = freshening(widget) else { continue }
+      guard isLeft, !watched.contains(widget.kind), let patch = freshening(widget) else { continue }
       call(.update(widget.id, patch, provider: ""))
     }
   }
 
+  /// The kinds whose widgets instances know now.
+  private var watchedKinds: Set<KindName> {
+    Set(links.all.filter { $0.watch != nil }.flatMap { $0.bundle.kinds.map(\.kind.name) })
+  }
+
   /// The change that ends the errors about problems of bundles that are over; nil if there are none.
-  /// Present problems of other bundles stay, and so do the errors that instances set.
+  /// Present problems stay.
   private func freshening(_ widget: Widget) -> WidgetPatch? {
     let errors = widget.error?.all ?? []
-    let isServed = servedKinds.contains(widget.kind)
     let rest = errors.filter { error in
       guard error.reason == BundleInstance.invalid else { return true }
-      return !Holds.Cause.has(error) && (isServed || marks.isPresent(error))
+      return !Holds.Cause.has(error) && marks.isPresent(error)
     }
     guard rest.count < errors.count else { return nil }
-    // An instance makes the widget stale again if need be.
-    let isFresh = isServed || !rest.contains { $0.reason == BundleInstance.invalid }
+    let isFresh = !rest.contains { $0.reason == BundleInstance.invalid }
     return WidgetPatch(
       isStale: isFresh ? false : nil, error: .some(WidgetError(joining: rest)))
   }
@@ -70,6 +76,11 @@ extension DaemonConversation {
     guard widget.hasLeft, let patch = freshening(widget) else { return }
     call(.update(widget.id, patch, provider: ""))
   }
+}
+
+extension WidgetPatch {
+  /// Makes a widget fresh, without an error.
+  fileprivate static var fresh: WidgetPatch { WidgetPatch(isStale: false, error: .some(nil)) }
 }
 
 extension Widget {

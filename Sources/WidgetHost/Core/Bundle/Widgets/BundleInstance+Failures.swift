@@ -233,20 +233,32 @@ extension BundleInstance {
     }.sorted { ($1.value.since, "\($0.key)") < ($0.value.since, "\($1.key)") }
   }
 
-  /// Sets the widget's error to the problems of bundles and the failures, the newest first.
+  /// Sets the widget's error to the problems of bundles and the failures, the newest first. The
+  /// errors of others stay behind these.
   mutating func showMark(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
     let problems = problemMarks(id)
-    let wanted = WidgetError(joining: problems + failureMarks(id))
+    let marks = problems + failureMarks(id)
+    let mark = WidgetError(joining: marks)
+    let shown = state.view.error?.all ?? []
+    let theirs = shown.filter { !BundleInstance.isMark($0) }
+    let wanted = WidgetError(joining: marks + theirs.prefix(BundleInstance.othersErrorsMax))
     // If somebody cleared the mark, do not set it again before the next failure.
-    let isGone =
-      !problems.isEmpty && !standing.isMarkRefused(id)
-      && state.view.error != wanted?.continuing(state.view.error)
-    guard wanted != standing.mark(of: id) || isGone else { return }
-    standing.set(id, mark: wanted)
+    let isGone = !problems.isEmpty && state.view.error != wanted?.continuing(state.view.error)
+    // Nobody else ends the problems of bundles on the widgets of this bundle's kinds.
+    let isOver = shown.contains { error in
+      error.reason == BundleInstance.invalid && !problems.contains { $0.isSame(as: error) }
+    }
+    guard
+      mark != standing.mark(of: id) || ((isGone || isOver) && !standing.isMarkRefused(id))
+    else { return }
+    standing.set(id, mark: mark)
     widgets.touch(id)
-    if wanted != nil || isOwn(state.view.error) { widgets.set(id, error: wanted) }
+    if mark != nil || theirs.count < shown.count { widgets.set(id, error: wanted) }
   }
+
+  /// The number of errors of others beside the marks. The daemon keeps at most 33 errors of a widget.
+  private static let othersErrorsMax = 8
 
   /// The errors for the problems of bundles. The one of the widget's own bundle comes first, because
   /// this bundle can remove the widget.
@@ -261,21 +273,21 @@ extension BundleInstance {
       + [WidgetError(reason: BundleInstance.invalid, message: words, since: absentSince)]
   }
 
-  /// The error of a widget that the file of another bundle lacks. That bundle ends it. An earlier
-  /// host has set it, because no instance serves a widget that waits for its removal.
+  /// The error of a widget that the file of another bundle lacks. An earlier host has set it,
+  /// because no instance serves a widget that waits for its removal. When that bundle has declared
+  /// its widgets, the error is over.
   private func leaveMark(_ id: WidgetID) -> WidgetError? {
-    guard others.contains(id) else { return nil }
+    guard let set = others.set(of: id), set.hasPrefix(HostState.provider(of: "")),
+      !declaredSets.contains(set)
+    else { return nil }
     return widgets[id]?.view.error?.all.first {
       Holds.Cause.has($0) && !Holds.Cause.has($0, of: bundle.id)
     }
   }
 
-  /// Whether this bundle may clear an error of a widget.
-  private func isOwn(_ error: WidgetError?) -> Bool {
-    guard let reason = error?.reason else { return false }
-    return [
-      BundleInstance.invalid, BundleInstance.sourceFailed, BundleInstance.actionFailed,
-    ].contains(reason)
+  /// Whether an error is a mark, which this bundle may clear. Other errors are those of others.
+  private static func isMark(_ error: WidgetError) -> Bool {
+    [invalid, sourceFailed, actionFailed].contains(error.reason)
   }
 
   /// The errors for the failures that the widget's content does not show. Each failure is an error,
@@ -361,10 +373,14 @@ extension BundleInstance {
     if state.view.error == nil, interrupted.isEmpty {
       clearFailures(id)
     }
-    // The mark may come from a former version; this version updates it from now on.
-    guard isOwn(state.view.error) else { return }
-    standing.set(id, mark: state.view.error)
-    if state.view.isStale, state.view.error?.reason == BundleInstance.sourceFailed, !isStale(id) {
+    // The marks may come from a former version; this version updates them from now on.
+    let marks = state.view.error?.all.filter(BundleInstance.isMark) ?? []
+    guard !marks.isEmpty else { return }
+    standing.set(id, mark: WidgetError(joining: marks))
+    let isCause = { (mark: WidgetError) in
+      mark.reason == BundleInstance.sourceFailed || Holds.Cause.has(mark)
+    }
+    if state.view.isStale, marks.contains(where: isCause), !isStale(id) {
       widgets.set(id, isStale: false)
     }
   }

@@ -1,0 +1,47 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+// The problems of bundles on a widget, beside its failures and the errors of others.
+extension FailureTests {
+  private func messages(_ scene: Scene) -> [String] {
+    error(scene)?.all.map(\.message) ?? []
+  }
+
+  /// The file of bundle `x` lacks the widget, says an earlier host. The source of the widget has
+  /// failed since.
+  private func leaving() throws -> Scene {
+    var scene = try scene()
+    try scene.change {
+      $0.applySet = "bundle/x"
+      $0.isStale = true
+      $0.error = WidgetError(
+        reason: BundleInstance.invalid, message: "the file of bundle x no longer has this widget")
+    }
+    try fail(&scene)
+    return scene
+  }
+
+  @Test func `the error of a widget that left ends when its bundle has declared its widgets`()
+    throws
+  {
+    var scene = try leaving()
+    let words = "the file of bundle x no longer has this widget"
+    let both = [words, "Feed failed: cat failed"]
+    #expect(messages(scene) == both && isStale(scene))
+    let marked = error(scene)
+    scene.take(scene.instance.setOwnerTroubles([:], declared: ["bundle/x"], at: scene.time))
+    #expect(messages(scene) == ["Feed failed: cat failed"] && !isStale(scene))
+    // A change of this instance that was under way can come later.
+    try scene.change { $0.error = marked }
+    #expect(messages(scene) == ["Feed failed: cat failed"])
+  }
+
+  @Test func `the error of a widget that left ends when somebody else has the widget`() throws {
+    var scene = try leaving()
+    try scene.change { $0.applySet = "mine" }
+    #expect(messages(scene) == ["Feed failed: cat failed"] && !isStale(scene))
+  }
+}
