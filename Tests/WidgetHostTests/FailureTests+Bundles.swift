@@ -44,4 +44,16 @@ extension FailureTests {
     try scene.change { $0.applySet = "mine" }
     #expect(messages(scene) == ["Feed failed: cat failed"] && !isStale(scene))
   }
+
+  @Test func `a widget of a missing bundle stays stale if somebody else makes it fresh`() throws {
+    var scene = try scene()
+    scene.take(scene.instance.setProblem("/b is missing", isAbsent: true, at: scene.time))
+    #expect(isStale(scene))
+    try scene.change { $0.isStale = false }
+    #expect(isStale(scene) && messages(scene) == ["/b is missing"])
+    scene.take(scene.instance.setProblem(nil, at: scene.time))
+    #expect(!isStale(scene))
+    try scene.change { $0.isStale = true }
+    #expect(isStale(scene), "the daemon has its own reasons")
+  }
 }

@@ -335,8 +335,10 @@ extension BundleInstance {
   }
 
   mutating func showStaleness(_ id: WidgetID) {
+    guard let state = widgets[id] else { return }
     let isStale = isStale(id)
-    guard widgets[id] != nil, standing.isMarkedStale(id) != isStale else { return }
+    // Somebody else can have made it fresh.
+    guard standing.isMarkedStale(id) != isStale || (isStale && !state.view.isStale) else { return }
     standing.set(id, isMarkedStale: isStale)
     widgets.set(id, isStale: isStale)
   }
