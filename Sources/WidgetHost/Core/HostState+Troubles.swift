@@ -11,13 +11,17 @@ public struct BundleTrouble: Hashable, Sendable {
   public var wordsForOthers: String
   /// The time since which the folder is missing; nil if nobody knows it, or it is not missing.
   public var since: Timestamp?
-  /// Whether the folder is missing. The widgets are stale then.
+  /// Whether the folder is missing.
   public var isAbsent: Bool
   /// Whether a version of the bundle runs. If none runs, nothing reads its sources.
   public var isRunning: Bool
   /// The kinds of a bundle that only an earlier host ran. No instance shows its problem on widgets
   /// of others with these kinds.
   public var kinds: Set<KindName> = []
+
+  /// Whether the widgets of the bundle are stale, because nobody knows whether they will stay, or
+  /// nobody looks after them.
+  var makesStale: Bool { isAbsent || !isRunning }
 
   /// The error of the bundle's own widgets, or of widgets of others.
   func error(forOthers: Bool = false) -> WidgetError {
@@ -49,7 +53,8 @@ extension HostState {
       troubles[HostState.provider(of: id)] = BundleTrouble(
         path: current.folder, words: words,
         wordsForOthers: instance.problem == nil ? words : instance.problemOfOthers ?? words,
-        since: instance.absentSince, isAbsent: instance.absentSince != nil, isRunning: true)
+        since: instance.absentSince, isAbsent: instance.absentSince != nil,
+        isRunning: current.refusal == nil)
     }
     for (path, folder) in folders.all {
       guard let problem = folder.problem else { continue }

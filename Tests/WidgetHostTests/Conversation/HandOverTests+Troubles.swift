@@ -95,6 +95,8 @@ extension HandOverTests {
     tellNews()
     pass(.seconds(2))
     tellNews()
+    // The bundle still has the kind of widget `u`, and gives it data.
+    #expect(widget("n")?.isStale == true && widget("u")?.isStale == false)
     for id in ["n", "u"] {
       #expect(errors(id).count == 1, "\(id)")
       #expect(errors(id).first?.hasPrefix("/b/y: the daemon refuses the bundle: ") == true)
@@ -107,6 +109,26 @@ extension HandOverTests {
     for id in ["n", "u", "t"] {
       #expect(errors(id) == [] && widget(id)?.isStale == false, "\(id)")
     }
+  }
+
+  /// The daemon refuses bundle `b` since the start of the host. Bundle `c` gives widget `bw` data.
+  @Test mutating func `a widget of a refused bundle that does not run is stale`() throws {
+    try beginBoth()
+    try restart {
+      try $0.takeKind()
+      try $0.edit("c", "cw: {kind: k}", in: "/b/c")
+      try $0.edit("b", HandOverTests.widgetsOfB, kinds: ["j", "taken"], in: "/b/y")
+    }
+    tellNews()
+    for id in ["bw", "n", "u"] {
+      #expect(errors(id).count == 1 && widget(id)?.isStale == true, "\(id)")
+    }
+    #expect(errors("cw") == [] && widget("cw")?.isStale == false)
+    try giveKind()
+    pass(.seconds(2))
+    tellNews()
+    for id in ["bw", "n", "u"] { #expect(errors(id) == [], "\(id)") }
+    for id in ["bw", "n"] { #expect(widget(id)?.isStale == false, "\(id)") }
   }
 
   /// A program takes the kind of bundle `b` while the daemon does not have the host.

@@ -50,10 +50,10 @@ extension DaemonConversation {
     let errors = widget.error?.all ?? []
     let rest = errors.filter { error in
       guard error.reason == BundleInstance.invalid else { return true }
-      return !Holds.Cause.has(error) && marks.isPresent(error)
+      return !Holds.Cause.has(error) && marks.trouble(of: error) != nil
     }
     guard rest.count < errors.count else { return nil }
-    let isFresh = !rest.contains { $0.reason == BundleInstance.invalid }
+    let isFresh = !rest.contains { marks.trouble(of: $0)?.makesStale == true }
     return WidgetPatch(
       isStale: isFresh ? false : nil, error: .some(WidgetError(joining: rest)))
   }

@@ -53,8 +53,10 @@ struct Marks: Sendable {
   /// The widgets of a bundle go, or another bundle takes them over. Their errors end in another way.
   mutating func forget(_ set: String) { ended[set] = nil }
 
-  /// Whether an error is about a present problem.
-  func isPresent(_ error: WidgetError) -> Bool { troubles.values.contains { $0.has(error) } }
+  /// The present problem that an error is about; nil if there is none.
+  func trouble(of error: WidgetError) -> BundleTrouble? {
+    troubles.values.first { $0.has(error) }
+  }
 
   /// Nobody provides these kinds any more, so their widgets stay stale.
   mutating func drop(_ kinds: Set<KindName>) { stale = stale.filter { !kinds.contains($0.value) } }
@@ -150,7 +152,7 @@ struct Marks: Sendable {
     let rest = errors.filter { error in !(present + past).contains { $0.has(error) } }
     let wanted = WidgetError(
       joining: [own?.error()].compactMap(\.self) + others.map { $0.error(forOthers: true) } + rest)
-    let wantsStale = present.contains { $0.isAbsent || !$0.isRunning }
+    let wantsStale = present.contains(where: \.makesStale)
     let isFreshAgain = !wantsStale && stale[widget.id] == widget.kind
     var patch = WidgetPatch()
     if wanted?.continuing(widget.error) != widget.error { patch.error = .some(wanted) }

@@ -323,10 +323,10 @@ extension BundleInstance {
   }
 
   /// Whether the widget's data may be old: a source of the widget has failed for long, or the folder
-  /// of this bundle, or of the bundle that has the widget, is missing. A widget that waits for its
-  /// removal is stale, too.
+  /// of this bundle is missing, or the bundle that has the widget is missing or does not run. A
+  /// widget that waits for its removal is stale, too.
   func isStale(_ id: WidgetID) -> Bool {
-    if absentSince != nil || ownerTrouble(of: id)?.isAbsent == true || leaveMark(id) != nil {
+    if absentSince != nil || ownerTrouble(of: id)?.makesStale == true || leaveMark(id) != nil {
       return true
     }
     return standing[id].keys.contains { key in
