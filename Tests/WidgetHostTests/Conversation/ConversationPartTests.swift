@@ -146,6 +146,29 @@ struct ConversationPartTests {
     #expect(unmarks.nextCalls(beside: []).isEmpty)
   }
 
+  /// The problem ends after the daemon has refused the first change, or has not answered.
+  @Test(arguments: [true, false])
+  func `a widget that the host has not made stale does not become fresh`(isRefused: Bool) throws {
+    var known = try widget("w")
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets([known])), &marks)
+    _ = next(&marks)
+    if isRefused {
+      let line = marks.answered(
+        .failure(Failure("PERMISSION_DENIED", "no")), served: [], beside: [], at: .zero, limits)
+      #expect(line == "no")
+    }
+    _ = marks.set([:])
+    _ = next(&marks)
+    // Its program has ended. Without an answer, the problem may be a reason, too.
+    known.isStale = true
+    answer(.success(.widgets([known])), &marks)
+    let (name, patch) = next(&marks)
+    #expect(name == (isRefused ? "" : "w") && patch.isStale == (isRefused ? nil : false))
+  }
+
   @Test func `a widget that an instance serves, or that waits for its removal, gets no mark`()
     throws
   {

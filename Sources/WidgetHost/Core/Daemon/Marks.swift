@@ -22,6 +22,8 @@ struct Marks: Sendable {
   private var owners: [KindName: String]?
   /// The widgets to change; nil before they are known.
   private var changes: [Change]?
+  /// The change that has no answer.
+  private var calling: Change?
   private var call: CallID?
   private var attempts = 0
   private var retryAt: Duration?
@@ -46,6 +48,9 @@ struct Marks: Sendable {
 
   private mutating func begin() -> CallID? {
     (isDue, owners, changes, attempts, retryAt) = (true, nil, nil, 0, nil)
+    // The daemon may have carried it out.
+    if calling?.patch.isStale == true { noteChange() }
+    calling = nil
     defer { call = nil }
     return call
   }
@@ -81,7 +86,7 @@ struct Marks: Sendable {
     }
     // The call takes it, whatever the answer is.
     changes = Array(rest.dropFirst())
-    if let isStale = next.patch.isStale { stale[next.id] = isStale ? next.kind : nil }
+    calling = next
     return .update(next.id, next.patch, provider: "")
   }
 
@@ -94,12 +99,19 @@ struct Marks: Sendable {
 
   mutating func called(with call: CallID) { self.call = call }
 
+  /// Notes whether the last change has made its widget stale, or fresh.
+  private mutating func noteChange() {
+    guard let calling, let isStale = calling.patch.isStale else { return }
+    stale[calling.id] = isStale ? calling.kind : nil
+  }
+
   /// - Returns: a line for the log.
   mutating func answered(
     _ result: Result<DaemonAnswer, Failure>, served: Set<KindName>, beside held: Set<WidgetID>,
     at uptime: Duration, _ limits: HostLimits
   ) -> String? {
     call = nil
+    defer { calling = nil }
     switch result {
     case .success(.standing(let found)):
       owners = Dictionary(found.kinds.map { ($0.name, $0.provider) }) { first, _ in first }
@@ -110,11 +122,13 @@ struct Marks: Sendable {
         stale[widget.id] = widget.kind
       }
       changes = unserved.compactMap { change(of: $0) }
-    case .success: break
+    case .success: noteChange()
     // Somebody has removed the widget meanwhile.
     case .failure(let failure) where failure.code == "NOT_FOUND" && changes != nil: break
     case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
       (isDue, owners, changes) = (true, nil, nil)
+      // The daemon may have carried it out.
+      if calling?.patch.isStale == true { noteChange() }
       attempts += 1
       retryAt = uptime + limits.daemonWait(attempts)
     case .failure(let failure):
