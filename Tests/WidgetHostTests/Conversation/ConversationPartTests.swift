@@ -123,14 +123,14 @@ struct ConversationPartTests {
     let failure = WidgetError(reason: BundleInstance.sourceFailed, message: "no answer")
     var unmarks = Unmarks()
     _ = unmarks.begin(HostState.LeftErrors(bundle: "a", path: "/b/x", kinds: [j, k]))
-    guard case .standing([j, k], [])? = unmarks.nextCalls(beside: []).first?.call else {
+    guard case .standing([j, k], [])? = unmarks.nextCall(beside: [])?.call else {
       Issue.record("no question")
       return
     }
     let found = Circumstances(kinds: [.init(name: k, provider: "stranger", revision: 1)])
     _ = unmarks.answered(.success(.standing(found)), "a", at: .zero, limits)
     #expect(unmarks.kinds(of: "a") == [j])
-    guard case .widgets([])? = unmarks.nextCalls(beside: []).first?.call else {
+    guard case .widgets([])? = unmarks.nextCall(beside: [])?.call else {
       Issue.record("no second question")
       return
     }
@@ -138,12 +138,13 @@ struct ConversationPartTests {
       WidgetID(name).map { Widget(id: $0, kind: kind, error: failure, applySet: "mine") }
     }
     _ = unmarks.answered(.success(.widgets(guests)), "a", at: .zero, limits)
-    guard case .update(let id, let patch, _)? = unmarks.nextCalls(beside: []).first?.call else {
+    guard case .update(let id, let patch, _)? = unmarks.nextCall(beside: [])?.call else {
       Issue.record("no change")
       return
     }
     #expect(id == guests.first?.id && patch == WidgetPatch(isStale: true, error: .some(nil)))
-    #expect(unmarks.nextCalls(beside: []).isEmpty)
+    let isLast = unmarks.nextCall(beside: []) == nil
+    #expect(isLast && unmarks.isEmpty)
   }
 
   /// The problem ends after the daemon has refused the first change, or has not answered.
@@ -193,29 +194,29 @@ struct ConversationPartTests {
     var unmarks = Unmarks()
     var number: UInt64 = 1
     #expect(unmarks.begin(HostState.LeftErrors(bundle: "a", path: "/b/x")) == nil)
-    func next(beside held: Set<WidgetID> = []) -> [DaemonCall] {
+    func next(beside held: Set<WidgetID> = []) -> DaemonCall? {
       defer { number += 1 }
-      let calls = unmarks.nextCalls(beside: held)
-      for (id, _) in calls { unmarks.called(id, with: call(number)) }
-      return calls.map(\.call)
+      guard let (id, made) = unmarks.nextCall(beside: held) else { return nil }
+      unmarks.called(id, with: call(number))
+      return made
     }
-    func updated(_ calls: [DaemonCall]) -> String? {
-      guard case .update(let id, let patch, "")? = calls.first else { return nil }
+    func updated(_ made: DaemonCall?) -> String? {
+      guard case .update(let id, let patch, "")? = made else { return nil }
       return patch == WidgetPatch(error: .some(nil)) ? id.rawValue : nil
     }
     let known = try [shown("t"), shown("u"), shown("v"), shown("w"), widget("x")]
-    guard case .widgets([])? = next().first else {
+    guard case .widgets([])? = next() else {
       Issue.record("no question")
       return
     }
-    let unanswered = next()
-    #expect(unanswered.isEmpty, "the call has no answer")
+    let isUnanswered = next() == nil
+    #expect(isUnanswered, "the call has no answer")
     let lost = Failure("UNAVAILABLE", "the daemon is away", isTransient: true)
     _ = unmarks.answered(.failure(lost), "a", at: .zero, limits)
-    let waiting = next()
-    #expect(waiting.isEmpty && unmarks.nextDeadline == limits.daemonWait(1))
+    let isWaiting = next() == nil
+    #expect(isWaiting && unmarks.nextDeadline == limits.daemonWait(1))
     unmarks.tick(at: limits.daemonWait(1))
-    guard case .widgets([])? = next().first else {
+    guard case .widgets([])? = next() else {
       Issue.record("no further question")
       return
     }
@@ -228,8 +229,34 @@ struct ConversationPartTests {
     #expect(first == "t" && second == "v")
     // A bundle with the kind ends the rest by itself.
     unmarks.serve([known[3].kind])
-    let rest = next()
-    #expect(rest.isEmpty && unmarks.nextDeadline == nil)
+    let isOver = next() == nil
+    #expect(isOver && unmarks.nextDeadline == nil)
+  }
+
+  @Test func `the errors of two removed bundles on a widget end one after the other`() throws {
+    var shown = try widget("w", set: "mine")
+    shown.error = WidgetError(
+      joining: ["/b/x is missing", "/b/y is missing", "too hot"].map {
+        WidgetError(reason: BundleInstance.invalid, message: $0)
+      })
+    var unmarks = Unmarks()
+    _ = unmarks.begin(HostState.LeftErrors(bundle: "b", path: "/b/y"))
+    var rounds = 0
+    while let (id, made) = unmarks.nextCall(beside: []), rounds < 10 {
+      rounds += 1
+      unmarks.called(id, with: call(UInt64(rounds)))
+      // Another bundle is removed after the first question.
+      if rounds == 1 { _ = unmarks.begin(HostState.LeftErrors(bundle: "a", path: "/b/x")) }
+      let isUnanswered = unmarks.nextCall(beside: []) == nil
+      #expect(isUnanswered, "the call has no answer")
+      var answer = DaemonAnswer.widgets([shown])
+      if case .update(_, let patch, _) = made {
+        if let error = patch.error { shown.error = error }
+        answer = .revision(1)
+      }
+      _ = unmarks.answered(.success(answer), id, at: .zero, limits)
+    }
+    #expect(shown.error?.all.map(\.message) == ["too hot"] && unmarks.isEmpty && rounds == 4)
   }
 
   // MARK: Rests

@@ -161,16 +161,21 @@ extension DaemonConversation {
   /// Ends the errors of a bundle that is removed, or has another id.
   mutating func unmark(_ errors: HostState.LeftErrors) {
     cancel(unmarks.begin(errors))
+    // The list of the marks has the errors that end now.
+    cancel(marks.lookAgain())
   }
 
   mutating func proceedMarks() {
     guard host.isHolding else { return }
-    if marks.isWaiting, let next = marks.nextCall(served: servedKinds, beside: holds.ids) {
-      marks.called(with: call(next, for: .mark))
-    }
-    for (id, next) in unmarks.nextCalls(beside: holds.ids) {
+    if let (id, next) = unmarks.nextCall(beside: holds.ids) {
       unmarks.called(id, with: call(next, for: .unmark(id)))
     }
+    guard !marks.isIdle else { return }
+    let (served, held) = (servedKinds, holds.ids)
+    cancel(marks.follow(served: served, beside: held))
+    // Both set all errors of a widget, so the marks wait.
+    guard unmarks.isEmpty, let next = marks.nextCall(served: served, beside: held) else { return }
+    marks.called(with: call(next, for: .mark))
   }
 
   mutating func unmarkAnswered(

@@ -16,6 +16,9 @@ struct Marks: Sendable {
   private var ended: [String: BundleTrouble] = [:]
   /// The widgets that are stale because of a problem, with their kinds.
   private var stale: [WidgetID: KindName] = [:]
+  /// The widgets that others see to: instances serve their kinds, or they wait for their removal.
+  private var served: Set<KindName> = []
+  private var held: Set<WidgetID> = []
   /// Whether the widgets must be found.
   private var isDue = false
   /// The providers of the kinds that bundles of earlier hosts declared; nil before they are known.
@@ -46,6 +49,15 @@ struct Marks: Sendable {
   /// - Returns: the call to cancel.
   mutating func lookAgain() -> CallID? { troubles.isEmpty && ended.isEmpty ? nil : begin() }
 
+  /// Follows which widgets others see to. If there are fewer, this looks for widgets again.
+  ///
+  /// - Returns: the call to cancel.
+  mutating func follow(served: Set<KindName>, beside held: Set<WidgetID>) -> CallID? {
+    let isLess = !self.served.isSubset(of: served) || !self.held.isSubset(of: held)
+    (self.served, self.held) = (served, held)
+    return isLess ? lookAgain() : nil
+  }
+
   private mutating func begin() -> CallID? {
     (isDue, owners, changes, attempts, retryAt) = (true, nil, nil, 0, nil)
     // The daemon may have carried it out.
@@ -65,6 +77,9 @@ struct Marks: Sendable {
 
   /// Nobody provides these kinds any more, so their widgets stay stale.
   mutating func drop(_ kinds: Set<KindName>) { stale = stale.filter { !kinds.contains($0.value) } }
+
+  /// Whether there is nothing to do, whatever others see to.
+  var isIdle: Bool { troubles.isEmpty && ended.isEmpty && !isDue && changes == nil }
 
   /// Whether `nextCall` can have a call.
   var isWaiting: Bool { call == nil && retryAt == nil && (isDue || changes != nil) }

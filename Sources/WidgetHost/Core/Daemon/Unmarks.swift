@@ -1,7 +1,8 @@
 import WidgetModel
 
 /// The errors of bundles that are removed, or have other ids, on widgets that stay: finding the
-/// widgets, then ending the errors on each. Widgets whose kind is gone become stale. By bundle.
+/// widgets, then ending the errors on each. Widgets whose kind is gone become stale. By bundle, one
+/// after the other: a change sets all errors of a widget, so it must know the earlier changes.
 struct Unmarks: Sendable {
   private struct Unmark: Sendable {
     var errors: HostState.LeftErrors
@@ -15,6 +16,10 @@ struct Unmarks: Sendable {
   }
 
   private var unmarks: [String: Unmark] = [:]
+  /// The bundle whose widgets are changed now.
+  private var current: String?
+
+  var isEmpty: Bool { unmarks.isEmpty }
 
   /// - Returns: the call to cancel.
   mutating func begin(_ errors: HostState.LeftErrors) -> CallID? {
@@ -31,25 +36,27 @@ struct Unmarks: Sendable {
   }
 
   /// - Parameter held: the widgets that wait for their removal. Their errors say this.
-  /// - Returns: the calls to make now, by bundle, in order.
-  mutating func nextCalls(beside held: Set<WidgetID>) -> [(id: String, call: DaemonCall)] {
-    var calls: [(id: String, call: DaemonCall)] = []
-    for (id, unmark) in unmarks.sorted(by: { $0.key < $1.key })
-    where unmark.call == nil && unmark.retryAt == nil {
-      guard let known = unmark.widgets else {
-        calls.append((id, Unmarks.question(of: unmark)))
-        continue
-      }
+  /// - Returns: the call to make now, and its bundle.
+  mutating func nextCall(beside held: Set<WidgetID>) -> (id: String, call: DaemonCall)? {
+    while let id = current ?? unmarks.keys.min(), let unmark = unmarks[id] {
+      current = id
+      guard unmark.call == nil, unmark.retryAt == nil else { return nil }
+      guard let known = unmark.widgets else { return (id, Unmarks.question(of: unmark)) }
       let widgets = known.filter { !held.contains($0.id) }
       guard let first = widgets.first else {
-        unmarks[id] = nil
+        end(id)
         continue
       }
       // The call takes it, whatever the answer is.
       unmarks[id]?.widgets = Array(widgets.dropFirst())
-      calls.append((id, .update(first.id, first.patch, provider: "")))
+      return (id, .update(first.id, first.patch, provider: ""))
     }
-    return calls
+    return nil
+  }
+
+  private mutating func end(_ id: String) {
+    unmarks[id] = nil
+    if current == id { current = nil }
   }
 
   /// Who has the kinds of the bundle, and then, which widgets there are.
@@ -88,7 +95,7 @@ struct Unmarks: Sendable {
       unmark.attempts += 1
       unmark.retryAt = uptime + limits.daemonWait(unmark.attempts)
     case .failure(let failure):
-      unmarks[id] = nil
+      end(id)
       return failure.message
     }
     unmarks[id] = unmark
