@@ -185,6 +185,28 @@ struct ConversationPartTests {
     #expect(!marks.isWaiting && !other.isWaiting)
   }
 
+  /// An instance has served the kind of the widget, or the widget has waited for its removal.
+  @Test(arguments: [true, false])
+  func `a widget that nobody sees to any more gets its mark`(wasServed: Bool) throws {
+    let known = try widget("w")
+    let (served, held): (Set<KindName>, Set<WidgetID>) =
+      wasServed ? ([known.kind], []) : ([], [known.id])
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = marks.follow(served: served, beside: held)
+    _ = next(&marks, served: served, beside: held)
+    let line = marks.answered(
+      .success(.widgets([known])), served: served, beside: held, at: .zero, limits)
+    let before = next(&marks, served: served, beside: held).name
+    _ = marks.follow(served: served, beside: held)
+    #expect(line == nil && before == "" && !marks.isWaiting)
+    _ = marks.follow(served: [], beside: [])
+    let question = next(&marks).name
+    answer(.success(.widgets([known])), &marks)
+    let after = next(&marks).name
+    #expect(question == "widgets" && after == "w")
+  }
+
   @Test func `the errors of a removed bundle end on all widgets, also after a failure`() throws {
     func shown(_ id: String) throws -> Widget {
       var shown = try widget(id, set: "mine")
