@@ -111,6 +111,24 @@ extension HandOverTests {
     }
   }
 
+  /// The folder of bundle `b` is back when the host starts again. The daemon refuses bundle `c`, which
+  /// has the kind of widget `bw`.
+  @Test mutating func `an error that is over ends although the bundle of the kind is refused`()
+    throws
+  {
+    try beginBoth()
+    lose("/b/y")
+    #expect(errors("bw").count == 1)
+    daemon.refusedID = WidgetID("cw")
+    try restart {
+      try $0.edit("c", "cw: {kind: k}", in: "/b/c")
+      try $0.edit("b", HandOverTests.widgetsOfB, kinds: ["j"], in: "/b/y")
+    }
+    tellNews()
+    #expect(widget("bundle/c")?.data["state"] == .string("failed"))
+    #expect(errors("bw") == [] && widget("bw")?.isStale == false)
+  }
+
   /// The daemon refuses bundle `b` since the start of the host. Bundle `c` gives widget `bw` data.
   @Test mutating func `a widget of a refused bundle that does not run is stale`() throws {
     try beginBoth()
