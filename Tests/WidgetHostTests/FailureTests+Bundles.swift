@@ -56,4 +56,26 @@ extension FailureTests {
     try scene.change { $0.isStale = true }
     #expect(isStale(scene), "the daemon has its own reasons")
   }
+
+  /// A program has set an error before the bundle's problem, or after it.
+  @Test(arguments: [true, false])
+  func `the error of a program stays beside the problem of a bundle`(isFirst: Bool) throws {
+    let body = "data: {n: 0}"
+    let theirs = WidgetError(reason: "FAN_FAILED", message: "too hot")
+    let problem = WidgetError(reason: BundleInstance.invalid, message: "/b is missing")
+    var scene = try Scene(body)
+    if isFirst { try scene.change { $0.error = theirs } }
+    scene.take(scene.instance.setProblem("/b is missing", isAbsent: true, at: scene.time))
+    if !isFirst { try scene.change { $0.error = WidgetError(joining: [problem, theirs]) } }
+    #expect(messages(scene) == ["/b is missing", "too hot"])
+    // The next host takes the problem over, in any order.
+    var next = try Scene(body, widgets: [], generation: 2)
+    var widget = try need(scene.widget)
+    widget.error = WidgetError(joining: isFirst ? [theirs, problem] : [problem, theirs])
+    next.widgets[widget.id] = widget
+    next.tell(.snapshot([widget]))
+    #expect(messages(next) == ["too hot"])
+    scene.take(scene.instance.setProblem(nil, at: scene.time))
+    #expect(messages(scene) == ["too hot"])
+  }
 }
