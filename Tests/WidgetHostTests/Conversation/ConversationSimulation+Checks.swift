@@ -106,6 +106,13 @@ extension ConversationSimulation {
     where !owners.contains(widget.applySet) && !canRemain {
       violate("widget \(widget.id) of \(widget.applySet) is left behind")
     }
+    // Every problem is over, so no widget shows one.
+    if process.machine.bundles.troubles.isEmpty, conversation.holds.isEmpty, !canRemain {
+      for widget in daemon.sortedWidgets {
+        let problems = widget.error?.all.filter { $0.reason == BundleInstance.invalid } ?? []
+        for problem in problems { violate("widget \(widget.id) shows \"\(problem.message)\"") }
+      }
+    }
     let own = Set(
       daemon.sortedWidgets.filter { $0.applySet == HostState.provider }.map(\.id.rawValue))
     let specs = Set(conversation.standing.all.compactMap(\.id?.rawValue))
