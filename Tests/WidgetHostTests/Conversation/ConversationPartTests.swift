@@ -24,7 +24,8 @@ struct ConversationPartTests {
       isRunning: false, kinds: kinds)
   }
 
-  /// Makes the next call of the marks: `owners`, `widgets`, the id of a widget to change, or nothing.
+  /// Makes the next call of the marks: `owners`, `widgets`, the id of a widget to change, or
+  /// nothing.
   private func next(
     _ marks: inout Marks, served: Set<KindName> = [], beside held: Set<WidgetID> = []
   ) -> (name: String, patch: WidgetPatch) {

@@ -111,8 +111,8 @@ extension HandOverTests {
     }
   }
 
-  /// The folder of bundle `b` is back when the host starts again. The daemon refuses bundle `c`, which
-  /// has the kind of widget `bw`.
+  /// The folder of bundle `b` is back when the host starts again. The daemon refuses bundle `c`,
+  /// which has the kind of widget `bw`.
   @Test mutating func `an error that is over ends although the bundle of the kind is refused`()
     throws
   {

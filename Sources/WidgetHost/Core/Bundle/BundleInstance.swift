@@ -31,8 +31,8 @@ public struct BundleInstance: Sendable {
   /// The problems of other bundles, by the set of their widgets. Some of these widgets can have kinds
   /// of this bundle.
   private(set) var ownerTroubles: [String: BundleTrouble] = [:]
-  /// The sets of the bundles that have declared their widgets since this host began. They know which
-  /// of their widgets wait for their removal.
+  /// The sets of the bundles that have declared their widgets since this host began. These bundles
+  /// know which of their widgets wait for their removal.
   private(set) var declaredSets: Set<String> = []
 
   // The parts. Each has private state, which only its functions change. The extensions of this type

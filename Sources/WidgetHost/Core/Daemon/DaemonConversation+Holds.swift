@@ -409,9 +409,9 @@ extension DaemonConversation {
   }
 
   /// Lets the time of widgets run only while their bundles can remove them. Otherwise no bundle
-  /// could take them over either. A missing file, or one with a mistake, may have the widgets again.
-  /// If the running version has such a widget with another kind, it waits for the removal, so the
-  /// time runs in spite of a mistake.
+  /// could take them over either. A missing file, or one with a mistake, may have the widgets
+  /// again. If the running version has such a widget with another kind, it waits for the removal, so
+  /// the time runs in spite of a mistake.
   private mutating func postponeHolds(at now: HostTime) {
     var (known, ready): (Set<String>, Set<String>) = ([], [])
     for link in links.all {

@@ -257,7 +257,8 @@ extension BundleInstance {
     if mark != nil || theirs.count < shown.count { widgets.set(id, error: wanted) }
   }
 
-  /// The number of errors of others beside the marks. The daemon keeps at most 33 errors of a widget.
+  /// The number of errors of others beside the marks. The daemon takes at most 33 errors of a
+  /// widget.
   private static let othersErrorsMax = 8
 
   /// The errors for the problems of bundles. The one of the widget's own bundle comes first, because
