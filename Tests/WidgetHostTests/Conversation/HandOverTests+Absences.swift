@@ -272,7 +272,7 @@ extension HandOverTests {
     try edit("a", "v: {kind: j}", kinds: ["j"])
     run(machine.start(at: time))
     restart { _ in }
-    #expect(reports.contains { $0.hasPrefix("bundle a: the bundle's file in /b/x is missing") })
+    #expect(reports.contains { $0.hasPrefix("bundle a: /b/x has no bundle's file any more") })
     #expect(state("p") == "mine fresh " && error("p") == "no answer")
     pass(limit)
     #expect(widget("bundle/a") == nil)
