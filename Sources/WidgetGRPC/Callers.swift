@@ -150,7 +150,7 @@
 
     /// The cost of the end of a call, compared with the tasks of a call. It is higher than measured: a
     /// pass of the loop ends few calls, and nobody waits for the rest.
-    private static let endParts: Int64 = 8
+    private static let endParts: Int64 = 16
 
     /// Calls wait while the peer has not taken this many bytes of answers.
     static let answerBytesMax = 1 << 20
