@@ -13,7 +13,7 @@ struct ConversationSimulationTests {
   private static let stepCount = 16
 
   private static var historyCount: Int {
-    environment["WIDGETD_HOST_SIM_HISTORIES"].flatMap(Int.init) ?? 10_000
+    environment["WIDGETD_HOST_SIM_HISTORIES"].flatMap(Int.init) ?? 4_000
   }
 
   private static var seeds: [UInt64] {
