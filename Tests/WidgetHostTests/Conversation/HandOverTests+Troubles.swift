@@ -86,7 +86,12 @@ extension HandOverTests {
   }
 
   /// Somebody takes a widget of bundle `b` while the bundle runs, and gives it back.
-  @Test mutating func `the refusal of a bundle that runs on ends on all its widgets`() throws {
+  ///
+  /// If the daemon restarts meanwhile, the bundle is refused again, now without a watch.
+  @Test(arguments: [false, true])
+  mutating func `the refusal of a bundle that runs on ends on all its widgets`(
+    isDaemonRestarted: Bool
+  ) throws {
     let taken = try #require(WidgetID("t"))
     try edit("b", "n: {kind: note}, u: {kind: j}, t: {kind: j}", kinds: ["j"], in: "/b/y")
     run(machine.start(at: time))
@@ -97,6 +102,12 @@ extension HandOverTests {
     tellNews()
     // The bundle still has the kind of widget `u`, and gives it data.
     #expect(widget("n")?.isStale == true && widget("u")?.isStale == false)
+    if isDaemonRestarted {
+      try loseDaemon()
+      try regainDaemon("b")
+      tellNews()
+      #expect(widget("n")?.isStale == true && widget("u")?.isStale == true)
+    }
     for id in ["n", "u"] {
       #expect(errors(id).count == 1, "\(id)")
       #expect(errors(id).first?.hasPrefix("/b/y: the daemon refuses the bundle: ") == true)
@@ -145,8 +156,9 @@ extension HandOverTests {
     try giveKind()
     pass(.seconds(2))
     tellNews()
-    for id in ["bw", "n", "u"] { #expect(errors(id) == [], "\(id)") }
-    for id in ["bw", "n"] { #expect(widget(id)?.isStale == false, "\(id)") }
+    for id in ["bw", "n", "u"] {
+      #expect(errors(id) == [] && widget(id)?.isStale == false, "\(id)")
+    }
   }
 
   /// A program takes the kind of bundle `b` while the daemon does not have the host.
@@ -174,7 +186,9 @@ extension HandOverTests {
     pass(.seconds(2))
     tellNews()
     #expect(widget("bundle/b")?.data["state"] == .string("running"))
-    for id in ["n", "u"] { #expect(errors(id) == [], "\(id)") }
+    for id in ["n", "u"] {
+      #expect(errors(id) == [] && widget(id)?.isStale == false, "\(id)")
+    }
   }
 
   @Test mutating func `the error of the widget's own bundle stays after the removal of the other`()
@@ -207,8 +221,9 @@ extension HandOverTests {
     var other = self
     try other.edit("b", HandOverTests.widgetsOfB, kinds: ["j"], in: "/b/y")
     other.tellNews()
-    for id in ["bw", "n", "u"] { #expect(other.errors(id) == [], "\(id)") }
-    for id in ["bw", "n"] { #expect(other.widget(id)?.isStale == false, "\(id)") }
+    for id in ["bw", "n", "u"] {
+      #expect(other.errors(id) == [] && other.widget(id)?.isStale == false, "\(id)")
+    }
     #expect(!other.notes.contains { $0.contains("again") })
     pass(limit)
     #expect(widget("bw") == nil && widget("n") == nil && widget("cw") != nil)

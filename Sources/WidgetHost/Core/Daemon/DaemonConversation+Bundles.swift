@@ -384,7 +384,8 @@ extension DaemonConversation {
     guard let link = links[generation] else { return }
     let bundle = link.bundle
     links.change(generation) { $0.restWork(isKinds: isKinds) }
-    if isKinds { stopServing(generation) }
+    // Without a watch, the instance would change widgets that it does not see.
+    if isKinds || link.watch == nil { stopServing(generation) }
     rests.refused(
       bundle.id, for: failure,
       trying: isKinds ? Set(bundle.kindsOfWidgets.keys) : link.tried,
@@ -397,7 +398,7 @@ extension DaemonConversation {
 
   // MARK: The watch
 
-  /// The daemon refuses the bundle's kinds, which others may have. So the instance forgets the
+  /// The daemon refuses the bundle, and others may have its kinds. So the instance forgets the
   /// widgets, and no longer changes them.
   private mutating func stopServing(_ generation: UInt64) {
     if let watch = links.change(generation, { $0.takeWatch() }) ?? nil { exchange.endWatch(watch) }

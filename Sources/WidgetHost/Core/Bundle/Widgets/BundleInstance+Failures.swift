@@ -254,6 +254,8 @@ extension BundleInstance {
     else { return }
     standing.set(id, mark: mark)
     widgets.touch(id)
+    // Somebody else made it stale while this instance did not serve it.
+    if isOver, state.view.isStale, !isStale(id) { widgets.set(id, isStale: false) }
     if mark != nil || theirs.count < shown.count { widgets.set(id, error: wanted) }
   }
 
@@ -380,12 +382,8 @@ extension BundleInstance {
     let marks = state.view.error?.all.filter(BundleInstance.isMark) ?? []
     guard !marks.isEmpty else { return }
     standing.set(id, mark: WidgetError(joining: marks))
-    let isCause = { (mark: WidgetError) in
-      mark.reason == BundleInstance.sourceFailed || Holds.Cause.has(mark)
-    }
-    if state.view.isStale, marks.contains(where: isCause), !isStale(id) {
-      widgets.set(id, isStale: false)
-    }
+    let hasSourceFailure = marks.contains { $0.reason == BundleInstance.sourceFailed }
+    if state.view.isStale, hasSourceFailure, !isStale(id) { widgets.set(id, isStale: false) }
   }
 
   /// A failure as the widget's data has it.
