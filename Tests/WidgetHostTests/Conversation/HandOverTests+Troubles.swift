@@ -191,6 +191,39 @@ extension HandOverTests {
     }
   }
 
+  /// A program takes kind `j` of bundle `b`, whose session stays open.
+  @Test mutating func `a bundle that has lost a kind serves the widgets of its other kinds`()
+    throws
+  {
+    let (lost, kept) = (try #require(KindName("j")), try #require(KindName("l")))
+    try edit("b", "u: {kind: j}, v: {kind: l}", kinds: ["j", "l"], in: "/b/y")
+    run(machine.start(at: time))
+    daemon.put(try #require(WidgetID("g")), kept, set: "mine")
+    tellNews()
+    let session = try #require(sessions["bundle/b"])
+    daemon.removeKinds([lost])
+    daemon.kinds[lost] = "stranger"
+    run(machine.handle(.session(session, .kindsRemoved([lost])), at: time))
+    pass(.seconds(2))
+    tellNews()
+    for id in ["u", "v", "g"] {
+      #expect(errors(id).count == 1, "\(id)")
+      #expect(errors(id).first?.hasPrefix("/b/y: the daemon refuses the bundle: ") == true)
+      #expect(widget(id)?.isStale == (id == "u"), "\(id)")
+    }
+    #expect(machine.bundles.running["b"]?.instance.widgets.ids.map(\.rawValue) == ["g", "v"])
+    #expect(watches.values.contains([kept]) && !watches.values.contains([lost, kept]))
+    daemon.removeKinds([lost])
+    pass(.seconds(2))
+    tellNews()
+    #expect(widget("bundle/b")?.data["state"] == .string("running"))
+    for id in ["u", "v", "g"] {
+      #expect(errors(id) == [] && widget(id)?.isStale == false, "\(id)")
+    }
+    #expect(machine.bundles.running["b"]?.instance.widgets.count == 3)
+    #expect(reports.count { $0.contains("restoring") } == 1)
+  }
+
   @Test mutating func `the error of the widget's own bundle stays after the removal of the other`()
     throws
   {

@@ -19,6 +19,7 @@ struct HandOverTests {
   var watches: [WatchID: [KindName]] = [:]
   /// The last session of each provider.
   var sessions: [String: SessionID] = [:]
+  var requests: [SessionID: SessionRequest] = [:]
   var hostSession: SessionID? { sessions[HostState.provider] }
   let limit = HostLimits().absenceMax
 
@@ -44,12 +45,21 @@ struct HandOverTests {
       switch queue.removeFirst() {
       case .daemon(.open(let id, let request)):
         sessions[request.provider] = id
+        requests[id] = request
         let failure = daemon.register(request.kinds.map(\.name), of: request.provider)
         input = .session(id, .opened(epoch: 1))
         if let failure { input = .sessionEnded(id, failure) }
       case .daemon(.watch(let id, let kinds)):
         watches[id] = kinds
         input = .watch(id, .snapshot(daemon.sortedWidgets.filter { kinds.contains($0.kind) }))
+      case .daemon(.call(let id, .declareKinds(let session))):
+        var result = Result<DaemonAnswer, Failure>.success(.done)
+        if let request = requests[session],
+          let failure = daemon.register(request.kinds.map(\.name), of: request.provider)
+        {
+          result = .failure(failure)
+        }
+        input = .answered(id, result)
       case .daemon(.call(let id, .folders(let bundles))):
         let absences = Dictionary(bundles.map { ($0.path, HostState.Absence.missing) }) { $1 }
         input = .answered(id, .success(.absences(absences)))

@@ -100,6 +100,11 @@ struct BundleLink: Sendable {
   /// Whether widgets of former kinds were removed, so that a second refusal for kinds is shown.
   private(set) var isCleared = false
 
+  /// The removed kinds that are declared again, until the daemon has them.
+  private var restoredKinds: Set<KindName> = []
+  /// The removed kinds that the daemon refuses to take again, while the session goes on.
+  private(set) var lostKinds: Set<KindName> = []
+
   private(set) var watch: WatchID?
   private var watchAt: Duration?
   private var watchFailure: Failure?
@@ -129,6 +134,11 @@ struct BundleLink: Sendable {
     watch != nil || (connection != .resting && work != .resting && !isRefused)
   }
 
+  /// The kinds whose widgets the instance serves, now or soon.
+  var servedKinds: Set<KindName> {
+    isServing ? Set(bundle.kinds.map(\.kind.name)).subtracting(lostKinds) : []
+  }
+
   var session: SessionID? {
     if case .open(let session) = connection { session } else { nil }
   }
@@ -136,9 +146,8 @@ struct BundleLink: Sendable {
   /// The bundle needs the widgets of its kinds. Widgets of other kinds are watched to restore
   /// them.
   var kinds: [KindName] {
-    Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind)).sorted {
-      $0.rawValue < $1.rawValue
-    }
+    Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind)).subtracting(lostKinds)
+      .sorted { $0.rawValue < $1.rawValue }
   }
 
   // MARK: The session
@@ -292,7 +301,7 @@ struct BundleLink: Sendable {
     return takenFields
   }
 
-  mutating func kindsDeclared() { workAttempts = 0 }
+  mutating func kindsDeclared() { (workAttempts, restoredKinds, lostKinds) = (0, [], []) }
 
   /// Keeps what the daemon said about values that do not fit, because it says this only once.
   mutating func keep(misfits results: [KindResult]) { misfits += results }
@@ -320,6 +329,7 @@ struct BundleLink: Sendable {
     owe(isKinds: isKinds)
     workAttempts = 0
     work = .resting
+    if isKinds { lostKinds = restoredKinds }
   }
 
   mutating func endWorkRest() { work = .none }
@@ -336,6 +346,7 @@ struct BundleLink: Sendable {
     isRegistered = false
     (work, workAttempts, workAt) = (.none, 0, nil)
     (owesKinds, owesWidgets) = (false, false)
+    (restoredKinds, lostKinds) = ([], [])
     (watch, watchAt) = (nil, nil)
     restoration.settle()
     restoreAt = nil
@@ -402,6 +413,7 @@ struct BundleLink: Sendable {
     guard isDue(restoreAt) else { return nil }
     restoreAt = nil
     let missing = restoration.begin(at: uptime)
+    restoredKinds.formUnion(missing.kinds)
     owe(isKinds: !missing.kinds.isEmpty)
     return missing
   }

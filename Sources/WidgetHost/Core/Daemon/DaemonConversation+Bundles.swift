@@ -214,9 +214,7 @@ extension DaemonConversation {
       guard let kinds = askedKinds(link.bundle) else { return own([], generation) }
       let id = call(.widgets(kinds), for: .work(generation))
       links.change(generation) { $0.begin(.listing(id)) }
-    case .watch:
-      let id = exchange.watch(link.kinds, for: generation)
-      links.change(generation) { $0.watch(id) }
+    case .watch: watch(generation)
     }
   }
 
@@ -286,6 +284,8 @@ extension DaemonConversation {
     guard let bundle = links[generation]?.bundle else { return }
     guard case .results(let results) = answer else {
       if case .kinds(let results) = answer { noteMisfits(results, generation) }
+      // The next watch has all kinds.
+      if links[generation]?.lostKinds.isEmpty == false { endWatch(generation) }
       links.change(generation) { $0.kindsDeclared() }
       return
     }
@@ -385,7 +385,11 @@ extension DaemonConversation {
     let bundle = link.bundle
     links.change(generation) { $0.restWork(isKinds: isKinds) }
     // Without a watch, the instance would change widgets that it does not see.
-    if isKinds || link.watch == nil { stopServing(generation) }
+    if isKinds {
+      serveRest(generation, after: link.lostKinds)
+    } else if link.watch == nil {
+      stopServing(generation)
+    }
     rests.refused(
       bundle.id, for: failure,
       trying: isKinds ? Set(bundle.kindsOfWidgets.keys) : link.tried,
@@ -396,64 +400,7 @@ extension DaemonConversation {
     declared(generation, failure)
   }
 
-  // MARK: The watch
-
-  /// The daemon refuses the bundle, and others may have its kinds. So the instance forgets the
-  /// widgets, and no longer changes them.
-  private mutating func stopServing(_ generation: UInt64) {
-    if let watch = links.change(generation, { $0.takeWatch() }) ?? nil { exchange.endWatch(watch) }
-    tell(.snapshot([]), generation)
-  }
-
-  mutating func heard(_ news: DaemonNews, _ generation: UInt64, at now: HostTime) {
-    guard let bundle = links[generation]?.bundle else { return }
-    // No instance serves a widget that waits for its removal, not even an instance with its kind.
-    endOutdatedHolds(news)
-    let held = holds.ids
-    let declared = Set(bundle.widgets.compactMap(\.id)).subtracting(held)
-    switch news {
-    case .snapshot(let widgets):
-      tell(.snapshot(widgets.filter { !held.contains($0.id) }), generation)
-      let own = HostState.provider(of: bundle.id)
-      for widget in widgets where declared.contains(widget.id) && widget.applySet == own {
-        see(widget, generation, at: now)
-      }
-      restore(declared.subtracting(widgets.map(\.id)), generation, at: now)
-    case .widget(let widget):
-      guard !held.contains(widget.id) else { return }
-      tell(.widget(widget), generation)
-      if declared.contains(widget.id) { see(widget, generation, at: now) }
-    case .removed(let id):
-      tell(.removed(id), generation)
-      restore(declared.intersection([id]), generation, at: now)
-    }
-  }
-
-  mutating func watchEnded(_ failure: Failure, _ generation: UInt64, at now: HostTime) {
-    guard let link = links[generation] else { return }
-    let deadline = now.uptime + limits.watchWait
-    let isNews = links.change(generation) { $0.watchEnded(failure, retryAt: deadline) }
-    if isNews == true { report("bundle \(link.bundle.id): \(failure.message)") }
-  }
-
-  /// Sees a widget with the id of a bundle's widget. If it has another owner, declares it again after a
-  /// wait: this gives a refusal that names the owner. If not, it need not be restored.
-  private mutating func see(_ widget: Widget, _ generation: UInt64, at now: HostTime) {
-    let limits = limits
-    links.change(generation) { link in
-      let isOwn = widget.applySet == HostState.provider(of: link.bundle.id)
-      link.see(widget.id, isOwn: isOwn, at: now.uptime, limits)
-    }
-  }
-
-  /// Declares removed widgets and kinds of a bundle again, after a wait.
-  private mutating func restore(
-    _ ids: Set<WidgetID> = [], kinds: Set<KindName> = [], _ generation: UInt64, at now: HostTime
-  ) {
-    guard !ids.isEmpty || !kinds.isEmpty else { return }
-    let limits = limits
-    links.change(generation) { $0.lost(ids, kinds: kinds, at: now.uptime, limits) }
-  }
+  // MARK: Time
 
   /// Passes the time to a bundle's conversation.
   mutating func tick(_ generation: UInt64, at now: HostTime) {

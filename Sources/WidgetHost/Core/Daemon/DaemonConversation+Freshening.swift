@@ -41,7 +41,7 @@ extension DaemonConversation {
 
   /// The kinds whose widgets instances know now.
   private var watchedKinds: Set<KindName> {
-    Set(links.all.filter { $0.watch != nil }.flatMap { $0.bundle.kinds.map(\.kind.name) })
+    Set(links.all.filter { $0.watch != nil }.flatMap(\.servedKinds))
   }
 
   /// The change that ends the errors about problems of bundles that are over; nil if there are none.

@@ -155,7 +155,7 @@ extension DaemonConversation {
 
   /// The kinds whose widgets instances serve, now or soon. They show the problems of bundles.
   var servedKinds: Set<KindName> {
-    Set(links.all.filter(\.isServing).flatMap { $0.bundle.kinds.map(\.kind.name) })
+    Set(links.all.flatMap(\.servedKinds))
   }
 
   /// Ends the errors of a bundle that is removed, or has another id.

@@ -1,0 +1,85 @@
+import WidgetBundle
+import WidgetModel
+
+// The watches of bundles: the widgets that the instance of a bundle serves.
+extension DaemonConversation {
+  /// The daemon refuses the bundle, and others may have its kinds. So the instance forgets the
+  /// widgets, and no longer changes them.
+  mutating func stopServing(_ generation: UInt64) {
+    endWatch(generation)
+    tell(.snapshot([]), generation)
+  }
+
+  /// The daemon refuses removed kinds, which others may have, and the session goes on. So the
+  /// instance forgets only the widgets of these kinds.
+  mutating func serveRest(_ generation: UInt64, after before: Set<KindName>) {
+    guard let link = links[generation], !link.servedKinds.isEmpty else {
+      return stopServing(generation)
+    }
+    guard link.lostKinds != before else { return }
+    endWatch(generation)
+    watch(generation)
+  }
+
+  mutating func watch(_ generation: UInt64) {
+    guard let link = links[generation] else { return }
+    let id = exchange.watch(link.kinds, for: generation)
+    links.change(generation) { $0.watch(id) }
+  }
+
+  mutating func endWatch(_ generation: UInt64) {
+    if let watch = links.change(generation, { $0.takeWatch() }) ?? nil { exchange.endWatch(watch) }
+  }
+
+  mutating func heard(_ news: DaemonNews, _ generation: UInt64, at now: HostTime) {
+    guard let link = links[generation] else { return }
+    let bundle = link.bundle
+    // No instance serves a widget that waits for its removal, not even an instance with its kind.
+    endOutdatedHolds(news)
+    let held = holds.ids
+    let watched = bundle.widgets.filter { !link.lostKinds.contains($0.kind) }
+    let declared = Set(watched.compactMap(\.id)).subtracting(held)
+    switch news {
+    case .snapshot(let widgets):
+      tell(.snapshot(widgets.filter { !held.contains($0.id) }), generation)
+      let own = HostState.provider(of: bundle.id)
+      for widget in widgets where declared.contains(widget.id) && widget.applySet == own {
+        see(widget, generation, at: now)
+      }
+      restore(declared.subtracting(widgets.map(\.id)), generation, at: now)
+    case .widget(let widget):
+      guard !held.contains(widget.id) else { return }
+      tell(.widget(widget), generation)
+      if declared.contains(widget.id) { see(widget, generation, at: now) }
+    case .removed(let id):
+      tell(.removed(id), generation)
+      restore(declared.intersection([id]), generation, at: now)
+    }
+  }
+
+  mutating func watchEnded(_ failure: Failure, _ generation: UInt64, at now: HostTime) {
+    guard let link = links[generation] else { return }
+    let deadline = now.uptime + limits.watchWait
+    let isNews = links.change(generation) { $0.watchEnded(failure, retryAt: deadline) }
+    if isNews == true { report("bundle \(link.bundle.id): \(failure.message)") }
+  }
+
+  /// Sees a widget with the id of a bundle's widget. If it has another owner, declares it again after a
+  /// wait: this gives a refusal that names the owner. If not, it need not be restored.
+  private mutating func see(_ widget: Widget, _ generation: UInt64, at now: HostTime) {
+    let limits = limits
+    links.change(generation) { link in
+      let isOwn = widget.applySet == HostState.provider(of: link.bundle.id)
+      link.see(widget.id, isOwn: isOwn, at: now.uptime, limits)
+    }
+  }
+
+  /// Declares removed widgets and kinds of a bundle again, after a wait.
+  mutating func restore(
+    _ ids: Set<WidgetID> = [], kinds: Set<KindName> = [], _ generation: UInt64, at now: HostTime
+  ) {
+    guard !ids.isEmpty || !kinds.isEmpty else { return }
+    let limits = limits
+    links.change(generation) { $0.lost(ids, kinds: kinds, at: now.uptime, limits) }
+  }
+}
