@@ -211,6 +211,9 @@ extension HandOverTests {
       #expect(errors(id).first?.hasPrefix("/b/y: the daemon refuses the bundle: ") == true)
       #expect(widget(id)?.isStale == (id == "u"), "\(id)")
     }
+    // An event was under way.
+    let event = Event(sequence: 1, widgetID: try #require(WidgetID("u")), name: "press")
+    run(machine.handle(.session(session, .event(event)), at: time))
     #expect(machine.bundles.running["b"]?.instance.widgets.ids.map(\.rawValue) == ["g", "v"])
     #expect(watches.values.contains([kept]) && !watches.values.contains([lost, kept]))
     daemon.removeKinds([lost])

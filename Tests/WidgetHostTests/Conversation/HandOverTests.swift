@@ -390,6 +390,19 @@ struct HandOverTests {
 
   // MARK: Widgets that wait
 
+  @Test mutating func `an event does not make a widget fresh that waits for its removal`() throws {
+    try begin("w: {kind: k}, v: {kind: k}")
+    try edit("a", "v: {kind: k}")
+    let errors = widget("w")?.error
+    let session = try #require(sessions["bundle/a"])
+    let event = Event(sequence: 1, widgetID: try #require(WidgetID("w")), name: "press")
+    run(machine.handle(.session(session, .event(event)), at: time))
+    tellNews()
+    #expect(state("w") == "bundle/a stale a user's")
+    #expect(errors != nil && widget("w")?.error == errors)
+    #expect(machine.bundles.running["a"]?.instance.widgets.ids.map(\.rawValue) == ["v"])
+  }
+
   @Test mutating func `the bundle's widget names widgets that wait for their removal`() throws {
     func remarks() -> [String]? {
       guard case .list(let list)? = widget("bundle/a")?.data["remarks"] else { return nil }

@@ -194,8 +194,10 @@ struct NaiveDaemon {
       widgets[id] = widget
       news.append(.changed(widget))
       return .success(.done)
-    case .ready, .declareKinds, .flush, .close, .acknowledgeMissed, .presence, .send, .widget,
-      .folders:
+    case .widget(let id):
+      guard let widget = widgets[id] else { return .failure(Failure("NOT_FOUND", "no \(id)")) }
+      return .success(.widget(widget))
+    case .ready, .declareKinds, .flush, .close, .acknowledgeMissed, .presence, .send, .folders:
       return .success(.done)
     }
   }

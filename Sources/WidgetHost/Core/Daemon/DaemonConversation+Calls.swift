@@ -66,7 +66,16 @@ extension DaemonConversation {
     case .success(.revision(let revision)): tell(.sent(request, revision), generation)
     case .success(.sequence(let sequence)):
       tell(.emitted(request, sequence: sequence), generation)
-    case .success(.widget(let widget)): tell(.fetched(request, widget), generation)
+    case .success(.widget(let widget)):
+      endOutdatedHolds(.widget(widget))
+      // The instance takes only widgets that its watch has.
+      guard !holds.ids.contains(widget.id),
+        links[generation]?.servedKinds.contains(widget.kind) == true
+      else {
+        let failure = Failure("NOT_FOUND", "the bundle does not serve widget \(widget.id) now")
+        return tell(.failed(request, failure), generation)
+      }
+      tell(.fetched(request, widget), generation)
     case .success: tell(.sent(request, 0), generation)
     }
   }
