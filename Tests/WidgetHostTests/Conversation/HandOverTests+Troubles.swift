@@ -227,6 +227,31 @@ extension HandOverTests {
     #expect(reports.count { $0.contains("restoring") } == 1)
   }
 
+  /// A program gets kind `j` of bundle `b` while the file has a mistake and the daemon is away.
+  @Test mutating func `the error of a mistake ends on a widget whose kind the bundle has lost`()
+    throws
+  {
+    let kind = try #require(KindName("j"))
+    try edit("b", "n: {kind: note}, u: {kind: j}", kinds: ["j"], in: "/b/y")
+    run(machine.start(at: time))
+    daemon.put(try #require(WidgetID("g")), kind, set: "mine")
+    tellNews()
+    let mistake = "/b/y/bundle.yaml:1:1: wrong"
+    run(machine.found(.broken(problem: mistake, digest: 99), in: "/b/y", at: time))
+    tellNews()
+    #expect(errors("g") == [mistake])
+    try loseDaemon()
+    daemon.kinds[kind] = "stranger"
+    try regainDaemon()
+    let session = try #require(sessions["bundle/b"])
+    run(machine.handle(.sessionEnded(session, daemon.register([kind], of: "bundle/b")), at: time))
+    tellNews()
+    try edit("b", "n: {kind: note}", kinds: ["m"], in: "/b/y")
+    tellNews()
+    #expect(widget("bundle/b")?.data["state"] == .string("running"))
+    #expect(errors("n") == [] && errors("g") == [] && widget("u") == nil)
+  }
+
   @Test mutating func `the error of the widget's own bundle stays after the removal of the other`()
     throws
   {

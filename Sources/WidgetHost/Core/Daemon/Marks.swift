@@ -172,9 +172,8 @@ struct Marks: Sendable {
       let hasKind = (owners?[widget.kind] ?? set) == set
       if hasKind { others.append(trouble) } else { past.append(trouble) }
     }
-    past += ended.filter {
-      $0.key == widget.applySet || $0.value.kinds.contains(widget.kind)
-    }.map(\.value)
+    // An instance has set such an error on widgets of others, and may serve them no more.
+    past += ended.values
     let present = [own].compactMap(\.self) + others
     guard !present.isEmpty || !past.isEmpty else { return nil }
     let errors = widget.error?.all ?? []
