@@ -403,6 +403,30 @@ struct HandOverTests {
     #expect(machine.bundles.running["a"]?.instance.widgets.ids.map(\.rawValue) == ["v"])
   }
 
+  /// The daemon does not answer when the time of widget `w` is over.
+  @Test(arguments: ["broken", "missing", "away"])
+  mutating func `a widget whose removal is delayed stays if nobody may remove it by then`(
+    cause: String
+  ) throws {
+    try begin("w: {kind: k}, v: {kind: k}")
+    try edit("a", "v: {kind: k}")
+    daemon.isUp = false
+    pass(limit)
+    switch cause {
+    case "broken":
+      run(machine.found(.broken(problem: "wrong", digest: 99), in: "/b/x", at: time))
+    case "missing": run(machine.found(nil, in: "/b/x", absence: .missing, at: time))
+    default:
+      try loseDaemon()
+      try regainDaemon("a")
+    }
+    daemon.isUp = true
+    pass(.seconds(5))
+    #expect(state("w") == "bundle/a stale a user's" && daemon.lost.isEmpty)
+    try edit("a", "v: {kind: k}, w: {kind: k}")
+    #expect(state("w") == "bundle/a fresh a user's" && daemon.lost.isEmpty)
+  }
+
   @Test mutating func `the bundle's widget names widgets that wait for their removal`() throws {
     func remarks() -> [String]? {
       guard case .list(let list)? = widget("bundle/a")?.data["remarks"] else { return nil }

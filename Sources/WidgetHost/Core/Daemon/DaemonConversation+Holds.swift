@@ -418,11 +418,12 @@ extension DaemonConversation {
       let sets = claims(of: link.bundle).sets
       known.formUnion(sets)
       let end = now.uptime + limits.absenceMax
-      if missing.contains(link.bundle.id) {
-        holds.postpone(sets, dueAt: now.uptime, until: end)
-      } else if broken.contains(link.bundle.id) {
-        let declared = Set(link.bundle.kindsOfWidgets.keys)
-        holds.postpone(sets, but: declared, dueAt: now.uptime, until: end)
+      let isMissing = missing.contains(link.bundle.id)
+      if isMissing || broken.contains(link.bundle.id) {
+        let kept: Set<WidgetID> = isMissing ? [] : Set(link.bundle.kindsOfWidgets.keys)
+        holds.postpone(sets, but: kept, dueAt: now.uptime, until: end)
+        // The declaration that removes widgets can be delayed.
+        if link.work == .none { holds.resume(sets, but: kept, until: end) }
       }
       if host.isHolding, link.canDeclare { ready.formUnion(sets) }
     }
@@ -435,6 +436,9 @@ extension DaemonConversation {
   mutating func prolongHolds(at now: HostTime) {
     let end = now.uptime + limits.absenceMax
     holds.postpone(dueAt: end, until: end)
+    for link in links.all where link.work == .none {
+      holds.resume(claims(of: link.bundle).sets, until: end)
+    }
   }
 
   /// The daemon refuses a bundle, so the bundle cannot remove widgets.

@@ -292,10 +292,13 @@ struct Holds: Sendable {
     }
   }
 
-  /// The daemon refuses the bundles of these sets, so the widgets whose time is over cannot be
-  /// removed. Their time continues.
-  mutating func resume(_ sets: Set<String>, until end: Duration) {
-    for (id, hold) in holds where hold.phase == .over && sets.contains(hold.set) {
+  /// The bundles of these sets cannot remove the widgets whose time is over, or must not remove them
+  /// now. Their time continues.
+  ///
+  /// - Parameter kept: widgets of these sets whose time stays over.
+  mutating func resume(_ sets: Set<String>, but kept: Set<WidgetID> = [], until end: Duration) {
+    for (id, hold) in holds
+    where hold.phase == .over && sets.contains(hold.set) && !kept.contains(id) {
       holds[id]?.firstEnd = end
       holds[id]?.phase = .waiting(until: end)
     }
