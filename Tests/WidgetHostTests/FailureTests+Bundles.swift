@@ -57,6 +57,16 @@ extension FailureTests {
     #expect(isStale(scene), "the daemon has its own reasons")
   }
 
+  @Test func `a problem of the bundle removes no errors of a program`() throws {
+    var scene = try Scene("data: {n: 0}")
+    let theirs = (1...32).map { WidgetError(reason: "FAN_FAILED", message: "fan \($0)") }
+    try scene.change { $0.error = WidgetError(joining: theirs) }
+    scene.take(scene.instance.setProblem("/b is missing", isAbsent: true, at: scene.time))
+    #expect(messages(scene) == ["/b is missing"] + theirs.map(\.message))
+    scene.take(scene.instance.setProblem(nil, at: scene.time))
+    #expect(messages(scene) == theirs.map(\.message))
+  }
+
   /// A program has set an error before the bundle's problem, or after it.
   @Test(arguments: [true, false])
   func `the error of a program stays beside the problem of a bundle`(isFirst: Bool) throws {

@@ -171,6 +171,39 @@ struct ConversationPartTests {
     #expect(name == (isRefused ? "" : "w") && patch.isStale == (isRefused ? nil : false))
   }
 
+  @Test func `a mark leaves room for it among the errors that the daemon takes`() throws {
+    var known = try widget("w")
+    known.error = WidgetError(
+      joining: (1...33).map { WidgetError(reason: "FAN_FAILED", message: "fan \($0)") })
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets([known])), &marks)
+    let errors = next(&marks).patch.error.flatMap(\.self)?.all
+    #expect(errors?.first?.message == "/b/x is missing" && errors?.count == 33)
+  }
+
+  /// An instance has made the widget fresh. Later its program ends.
+  @Test func `a widget that was fresh meanwhile is not stale because of the problem`() throws {
+    var known = try widget("w")
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets([known])), &marks)
+    _ = next(&marks)
+    answer(.success(.revision(1)), &marks)
+    _ = marks.lookAgain()
+    _ = next(&marks, served: [known.kind])
+    let line = marks.answered(
+      .success(.widgets([known])), served: [known.kind], beside: [], at: .zero, limits)
+    _ = marks.set([:])
+    _ = next(&marks)
+    known.isStale = true
+    answer(.success(.widgets([known])), &marks)
+    let name = next(&marks).name
+    #expect(line == nil && name == "")
+  }
+
   @Test func `a widget that an instance serves, or that waits for its removal, gets no mark`()
     throws
   {

@@ -132,6 +132,9 @@ struct Marks: Sendable {
       owners = Dictionary(found.kinds.map { ($0.name, $0.provider) }) { first, _ in first }
     case .success(.widgets(let widgets)):
       (isDue, attempts) = (false, 0)
+      // Somebody has made the others fresh, or has removed them.
+      let staleIDs = Set(widgets.filter(\.isStale).map(\.id))
+      stale = stale.filter { staleIDs.contains($0.key) }
       let unserved = widgets.filter { !served.contains($0.kind) && !held.contains($0.id) }
       for widget in unserved where isStaleSinceEarlierHost(widget) {
         stale[widget.id] = widget.kind
@@ -178,8 +181,8 @@ struct Marks: Sendable {
     guard !present.isEmpty || !past.isEmpty else { return nil }
     let errors = widget.error?.all ?? []
     let rest = errors.filter { error in !(present + past).contains { $0.has(error) } }
-    let wanted = WidgetError(
-      joining: [own?.error()].compactMap(\.self) + others.map { $0.error(forOthers: true) } + rest)
+    let marks = [own?.error()].compactMap(\.self) + others.map { $0.error(forOthers: true) }
+    let wanted = WidgetError(joining: Array((marks + rest).prefix(BundleInstance.errorsMax)))
     let wantsStale = present.contains(where: \.makesStale)
     let isFreshAgain = !wantsStale && stale[widget.id] == widget.kind
     var patch = WidgetPatch()

@@ -242,7 +242,8 @@ extension BundleInstance {
     let mark = WidgetError(joining: marks)
     let shown = state.view.error?.all ?? []
     let theirs = shown.filter { !BundleInstance.isMark($0) }
-    let wanted = WidgetError(joining: marks + theirs.prefix(BundleInstance.othersErrorsMax))
+    let room = max(0, BundleInstance.errorsMax - marks.count)
+    let wanted = WidgetError(joining: marks + theirs.prefix(room))
     // If somebody cleared the mark, do not set it again before the next failure.
     let isGone = !problems.isEmpty && state.view.error != wanted?.continuing(state.view.error)
     // Nobody else ends the problems of bundles on the widgets of this bundle's kinds.
@@ -259,9 +260,8 @@ extension BundleInstance {
     if mark != nil || theirs.count < shown.count { widgets.set(id, error: wanted) }
   }
 
-  /// The number of errors of others beside the marks. The daemon takes at most 33 errors of a
-  /// widget.
-  private static let othersErrorsMax = 8
+  /// The maximum number of errors of a widget that the daemon takes.
+  static let errorsMax = 33
 
   /// The errors for the problems of bundles. The one of the widget's own bundle comes first, because
   /// this bundle can remove the widget.
