@@ -278,6 +278,21 @@ struct AbsenceTests {
     }
   }
 
+  /// The file of the bundle lacked the widget. Somebody else has the widget now, or nobody.
+  @Test(arguments: ["mine", "bundle/a"])
+  func `a widget that waits for its removal is fresh only if somebody else has it`(set: String)
+    throws
+  {
+    let left = HostState.LeftErrors(bundle: "a", path: "/b/x", includesOwn: true)
+    var widget = Widget(
+      id: try #require(WidgetID("v")), kind: try #require(KindName("note")), applySet: set)
+    widget.isStale = true
+    widget.error = WidgetError(
+      reason: "BUNDLE_INVALID", message: "the file of bundle a no longer has this widget")
+    let fresh = WidgetPatch(isStale: false, error: .some(nil))
+    #expect(left.patch(for: widget) == (set == "mine" ? fresh : nil))
+  }
+
   /// Bundle `b` has the kind `k`, or the daemon has not answered, or it has refused the bundle.
   @Test(arguments: [true, false, nil] as [Bool?])
   mutating func `another bundle ends errors on widgets of its kinds if the daemon has taken it`(

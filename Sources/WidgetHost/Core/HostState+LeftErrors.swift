@@ -48,7 +48,8 @@ extension HostState {
       let rest = errors.filter { error in
         switch error.reason {
         case BundleInstance.invalid:
-          !error.message.names(path) && !Holds.Cause.has(error, of: bundle)
+          // The bundle's own widgets still wait for their removal.
+          !error.message.names(path) && (isOwn || !Holds.Cause.has(error, of: bundle))
         case BundleInstance.sourceFailed, BundleInstance.actionFailed:
           isOwn || !kinds.contains(widget.kind)
         default: true
