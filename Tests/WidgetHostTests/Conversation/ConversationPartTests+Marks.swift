@@ -1,0 +1,307 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+// The errors of problems of bundles on widgets that no instance serves (`Marks`, `Unmarks`).
+extension ConversationPartTests {
+  private func trouble(
+    _ path: String = "/b/x", words: String = "/b/x is missing", kinds: Set<KindName> = []
+  ) -> BundleTrouble {
+    BundleTrouble(
+      path: path, words: words, wordsForOthers: "\(words), too", isAbsent: true,
+      isRunning: false, kinds: kinds)
+  }
+
+  /// Makes the next call of the marks: `owners`, `widgets`, the id of a widget to change, or
+  /// nothing.
+  private func next(
+    _ marks: inout Marks, served: Set<KindName> = [], beside held: Set<WidgetID> = []
+  ) -> (name: String, patch: WidgetPatch) {
+    guard let made = marks.nextCall(served: served, beside: held) else {
+      return ("", WidgetPatch())
+    }
+    marks.called(with: call(1))
+    switch made {
+    case .update(let id, let patch, ""): return (id.rawValue, patch)
+    case .standing(_, []): return ("owners", WidgetPatch())
+    default: return ("widgets", WidgetPatch())
+    }
+  }
+
+  private func answer(_ result: Result<DaemonAnswer, Failure>, _ marks: inout Marks) {
+    let line = marks.answered(result, served: [], beside: [], at: .zero, limits)
+    #expect(line == nil)
+  }
+
+  @Test func `a widget that is removed meanwhile does not end the marks of the others`() throws {
+    var marks = Marks()
+    let cancelled = marks.set(["bundle/a": trouble()])
+    var names = [next(&marks).name]
+    // The call has no answer.
+    names.append(next(&marks).name)
+    let known = try [widget("v"), widget("w"), widget("x", set: "bundle/b")]
+    answer(.success(.widgets(known)), &marks)
+    names.append(next(&marks).name)
+    answer(.failure(Failure("NOT_FOUND", "there is no widget v")), &marks)
+    let (name, patch) = next(&marks)
+    answer(.success(.revision(1)), &marks)
+    names += [name, next(&marks).name]
+    #expect(names == ["widgets", "", "v", "w", ""])
+    #expect(cancelled == nil && patch.isStale == true && marks.nextDeadline == nil)
+  }
+
+  @Test func `a mark shows the widget's own bundle first, and keeps other errors`() throws {
+    let kind = try #require(KindName("k"))
+    let hot = WidgetError(reason: "FAN_FAILED", message: "too hot")
+    let own = trouble("/b/y", words: "/b/y is missing")
+    let former = WidgetError(reason: BundleInstance.invalid, message: "/b/x is missing since then")
+    var known = try widget("w", set: "bundle/b")
+    known.error = WidgetError(joining: [former, hot])
+    var marks = Marks()
+    /// Returns the messages and the state of the widget.
+    func follow() -> [String] {
+      if next(&marks).name == "owners" {
+        answer(.success(.standing(Circumstances())), &marks)
+        _ = next(&marks)
+      }
+      answer(.success(.widgets([known])), &marks)
+      let (name, patch) = next(&marks)
+      guard name == "w" else { return ["nothing"] }
+      if let error = patch.error { known.error = error }
+      if let isStale = patch.isStale { known.isStale = isStale }
+      answer(.success(.revision(1)), &marks)
+      return (known.error?.all.map(\.message) ?? []) + [known.isStale ? "stale" : "fresh"]
+    }
+    _ = marks.set(["bundle/a": trouble(kinds: [kind]), "bundle/b": own])
+    let both = follow()
+    #expect(both == ["/b/y is missing", "/b/x is missing, too", "too hot", "stale"])
+    _ = marks.lookAgain()
+    let again = follow()
+    #expect(again == ["nothing"], "the widget has the errors")
+    // The bundle of the kind is back, and later the widget's own one.
+    _ = marks.set(["bundle/b": own])
+    let one = follow()
+    #expect(one == ["/b/y is missing", "too hot", "stale"])
+    _ = marks.set([:])
+    let none = follow()
+    #expect(none == ["too hot", "fresh"])
+  }
+
+  @Test(arguments: ["bundle/a", "stranger", nil] as [String?])
+  func `the problem of a missing bundle is shown on widgets of its kind, unless others have it`(
+    owner: String?
+  ) throws {
+    let kind = try #require(KindName("k"))
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble(kinds: [kind])])
+    let question = next(&marks).name
+    let kinds = owner.map { [Circumstances.KindStanding(name: kind, provider: $0, revision: 1)] }
+    answer(.success(.standing(Circumstances(kinds: Set(kinds ?? [])))), &marks)
+    _ = next(&marks)
+    var guest = try widget("g", set: "mine")
+    // An earlier host has set it.
+    guest.error = WidgetError(reason: BundleInstance.invalid, message: "/b/x is missing, too")
+    answer(.success(.widgets([guest])), &marks)
+    let (name, patch) = next(&marks)
+    let change = owner == "stranger" ? WidgetPatch(error: .some(nil)) : WidgetPatch(isStale: true)
+    #expect(question == "owners" && name == "g" && patch == change)
+  }
+
+  @Test func `the kinds that others have stay when a bundle is removed`() throws {
+    let (k, j) = (try #require(KindName("k")), try #require(KindName("j")))
+    let failure = WidgetError(reason: BundleInstance.sourceFailed, message: "no answer")
+    var unmarks = Unmarks()
+    _ = unmarks.begin(HostState.LeftErrors(bundle: "a", path: "/b/x", kinds: [j, k]))
+    guard case .standing([j, k], [])? = unmarks.nextCall(beside: [])?.call else {
+      Issue.record("no question")
+      return
+    }
+    let found = Circumstances(kinds: [.init(name: k, provider: "stranger", revision: 1)])
+    _ = unmarks.answered(.success(.standing(found)), "a", at: .zero, limits)
+    #expect(unmarks.kinds(of: "a") == [j])
+    guard case .widgets([])? = unmarks.nextCall(beside: [])?.call else {
+      Issue.record("no second question")
+      return
+    }
+    let guests = [("g", j), ("h", k)].compactMap { name, kind in
+      WidgetID(name).map { Widget(id: $0, kind: kind, error: failure, applySet: "mine") }
+    }
+    _ = unmarks.answered(.success(.widgets(guests)), "a", at: .zero, limits)
+    guard case .update(let id, let patch, _)? = unmarks.nextCall(beside: [])?.call else {
+      Issue.record("no change")
+      return
+    }
+    #expect(id == guests.first?.id && patch == WidgetPatch(isStale: true, error: .some(nil)))
+    let isLast = unmarks.nextCall(beside: []) == nil
+    #expect(isLast && unmarks.isEmpty)
+  }
+
+  /// The problem ends after the daemon has refused the first change, or has not answered.
+  @Test(arguments: [true, false])
+  func `a widget that the host has not made stale does not become fresh`(isRefused: Bool) throws {
+    var known = try widget("w")
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets([known])), &marks)
+    _ = next(&marks)
+    if isRefused {
+      let line = marks.answered(
+        .failure(Failure("PERMISSION_DENIED", "no")), served: [], beside: [], at: .zero, limits)
+      #expect(line == "no")
+    }
+    _ = marks.set([:])
+    _ = next(&marks)
+    // Its program has ended. Without an answer, the problem may be a reason, too.
+    known.isStale = true
+    answer(.success(.widgets([known])), &marks)
+    let (name, patch) = next(&marks)
+    #expect(name == (isRefused ? "" : "w") && patch.isStale == (isRefused ? nil : false))
+  }
+
+  @Test func `a mark leaves room for it among the errors that the daemon takes`() throws {
+    var known = try widget("w")
+    known.error = WidgetError(
+      joining: (1...33).map { WidgetError(reason: "FAN_FAILED", message: "fan \($0)") })
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets([known])), &marks)
+    let errors = next(&marks).patch.error.flatMap(\.self)?.all
+    #expect(errors?.first?.message == "/b/x is missing" && errors?.count == 33)
+  }
+
+  /// An instance has made the widget fresh. Later its program ends.
+  @Test func `a widget that was fresh meanwhile is not stale because of the problem`() throws {
+    var known = try widget("w")
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets([known])), &marks)
+    _ = next(&marks)
+    answer(.success(.revision(1)), &marks)
+    _ = marks.lookAgain()
+    _ = next(&marks, served: [known.kind])
+    let line = marks.answered(
+      .success(.widgets([known])), served: [known.kind], beside: [], at: .zero, limits)
+    _ = marks.set([:])
+    _ = next(&marks)
+    known.isStale = true
+    answer(.success(.widgets([known])), &marks)
+    let name = next(&marks).name
+    #expect(line == nil && name == "")
+  }
+
+  @Test func `a widget that an instance serves, or that waits for its removal, gets no mark`()
+    throws
+  {
+    let known = try widget("w")
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets([known])), &marks)
+    var other = marks
+    let served = next(&marks, served: [known.kind]).name
+    let held = next(&other, beside: [known.id]).name
+    #expect(served == "" && held == "")
+    #expect(!marks.isWaiting && !other.isWaiting)
+  }
+
+  /// An instance has served the kind of the widget, or the widget has waited for its removal.
+  @Test(arguments: [true, false])
+  func `a widget that nobody sees to any more gets its mark`(wasServed: Bool) throws {
+    let known = try widget("w")
+    let (served, held): (Set<KindName>, Set<WidgetID>) =
+      wasServed ? ([known.kind], []) : ([], [known.id])
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = marks.follow(served: served, beside: held)
+    _ = next(&marks, served: served, beside: held)
+    let line = marks.answered(
+      .success(.widgets([known])), served: served, beside: held, at: .zero, limits)
+    let before = next(&marks, served: served, beside: held).name
+    _ = marks.follow(served: served, beside: held)
+    #expect(line == nil && before == "" && !marks.isWaiting)
+    _ = marks.follow(served: [], beside: [])
+    let question = next(&marks).name
+    answer(.success(.widgets([known])), &marks)
+    let after = next(&marks).name
+    #expect(question == "widgets" && after == "w")
+  }
+
+  @Test func `the errors of a removed bundle end on all widgets, also after a failure`() throws {
+    func shown(_ id: String) throws -> Widget {
+      var shown = try widget(id, set: "mine")
+      shown.error = WidgetError(reason: BundleInstance.invalid, message: "/b/x is missing")
+      return shown
+    }
+    var unmarks = Unmarks()
+    var number: UInt64 = 1
+    #expect(unmarks.begin(HostState.LeftErrors(bundle: "a", path: "/b/x")) == nil)
+    func next(beside held: Set<WidgetID> = []) -> DaemonCall? {
+      defer { number += 1 }
+      guard let (id, made) = unmarks.nextCall(beside: held) else { return nil }
+      unmarks.called(id, with: call(number))
+      return made
+    }
+    func updated(_ made: DaemonCall?) -> String? {
+      guard case .update(let id, let patch, "")? = made else { return nil }
+      return patch == WidgetPatch(error: .some(nil)) ? id.rawValue : nil
+    }
+    let known = try [shown("t"), shown("u"), shown("v"), shown("w"), widget("x")]
+    guard case .widgets([])? = next() else {
+      Issue.record("no question")
+      return
+    }
+    let isUnanswered = next() == nil
+    #expect(isUnanswered, "the call has no answer")
+    let lost = Failure("UNAVAILABLE", "the daemon is away", isTransient: true)
+    _ = unmarks.answered(.failure(lost), "a", at: .zero, limits)
+    let isWaiting = next() == nil
+    #expect(isWaiting && unmarks.nextDeadline == limits.daemonWait(1))
+    unmarks.tick(at: limits.daemonWait(1))
+    guard case .widgets([])? = next() else {
+      Issue.record("no further question")
+      return
+    }
+    _ = unmarks.answered(.success(.widgets(known)), "a", at: .zero, limits)
+    let first = updated(next())
+    _ = unmarks.answered(.failure(Failure("NOT_FOUND", "no t")), "a", at: .zero, limits)
+    // The error of a widget that waits for its removal says so.
+    let second = updated(next(beside: [known[1].id]))
+    _ = unmarks.answered(.success(.revision(1)), "a", at: .zero, limits)
+    #expect(first == "t" && second == "v")
+    // A bundle with the kind ends the rest by itself.
+    unmarks.serve([known[3].kind])
+    let isOver = next() == nil
+    #expect(isOver && unmarks.nextDeadline == nil)
+  }
+
+  @Test func `the errors of two removed bundles on a widget end one after the other`() throws {
+    var shown = try widget("w", set: "mine")
+    shown.error = WidgetError(
+      joining: ["/b/x is missing", "/b/y is missing", "too hot"].map {
+        WidgetError(reason: BundleInstance.invalid, message: $0)
+      })
+    var unmarks = Unmarks()
+    _ = unmarks.begin(HostState.LeftErrors(bundle: "b", path: "/b/y"))
+    var rounds = 0
+    while let (id, made) = unmarks.nextCall(beside: []), rounds < 10 {
+      rounds += 1
+      unmarks.called(id, with: call(UInt64(rounds)))
+      // Another bundle is removed after the first question.
+      if rounds == 1 { _ = unmarks.begin(HostState.LeftErrors(bundle: "a", path: "/b/x")) }
+      let isUnanswered = unmarks.nextCall(beside: []) == nil
+      #expect(isUnanswered, "the call has no answer")
+      var answer = DaemonAnswer.widgets([shown])
+      if case .update(_, let patch, _) = made {
+        if let error = patch.error { shown.error = error }
+        answer = .revision(1)
+      }
+      _ = unmarks.answered(.success(answer), id, at: .zero, limits)
+    }
+    #expect(shown.error?.all.map(\.message) == ["too hot"] && unmarks.isEmpty && rounds == 4)
+  }
+}
