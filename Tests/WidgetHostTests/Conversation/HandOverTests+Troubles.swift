@@ -191,6 +191,16 @@ extension HandOverTests {
     }
   }
 
+  @Test mutating func `a retry of a refused bundle does not look for its widgets again`() throws {
+    try takeKind()
+    try edit("b", HandOverTests.widgetsOfB, kinds: ["j", "taken"], in: "/b/y")
+    run(machine.start(at: time))
+    let before = lists
+    pass(HostLimits().refusalRetryInterval * 3)
+    #expect(widget("bundle/b")?.data["state"] == .string("failed"))
+    #expect(before > 0 && lists == before)
+  }
+
   /// A program takes kind `j` of bundle `b`, whose session stays open.
   @Test mutating func `a bundle that has lost a kind serves the widgets of its other kinds`()
     throws

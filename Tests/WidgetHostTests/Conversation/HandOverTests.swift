@@ -15,6 +15,8 @@ struct HandOverTests {
   var kept: [String] = []
   var reports: [String] = []
   var notes: [String] = []
+  /// The questions about all widgets.
+  var lists = 0
   /// The kinds of each watch.
   var watches: [WatchID: [KindName]] = [:]
   /// The last session of each provider.
@@ -64,6 +66,7 @@ struct HandOverTests {
         let absences = Dictionary(bundles.map { ($0.path, HostState.Absence.missing) }) { $1 }
         input = .answered(id, .success(.absences(absences)))
       case .daemon(.call(let id, let call)):
+        if case .widgets(let kinds) = call, kinds.isEmpty { lists += 1 }
         input = .answered(
           id, daemon.isUp ? daemon.answer(call) : .failure(ConversationSimulation.lost))
       case .kept(let field, let bundle): kept.append(field.message(by: bundle))

@@ -40,7 +40,7 @@ extension DaemonConversation {
   }
 
   /// The kinds whose widgets instances know now.
-  private var watchedKinds: Set<KindName> {
+  var watchedKinds: Set<KindName> {
     Set(links.all.filter { $0.watch != nil }.flatMap(\.servedKinds))
   }
 

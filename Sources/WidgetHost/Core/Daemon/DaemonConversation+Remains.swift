@@ -172,7 +172,7 @@ extension DaemonConversation {
     }
     guard !marks.isIdle else { return }
     let (served, held) = (servedKinds, holds.ids)
-    cancel(marks.follow(served: served, beside: held))
+    cancel(marks.follow(served: served, watched: watchedKinds, beside: held))
     // Both set all errors of a widget, so the marks wait.
     guard unmarks.isEmpty, let next = marks.nextCall(served: served, beside: held) else { return }
     marks.called(with: call(next, for: .mark))

@@ -16,8 +16,12 @@ struct Marks: Sendable {
   private var ended: [String: BundleTrouble] = [:]
   /// The widgets that are stale because of a problem, with their kinds.
   private var stale: [WidgetID: KindName] = [:]
-  /// The widgets that others see to: instances serve their kinds, or they wait for their removal.
-  private var served: Set<KindName> = []
+  /// The kinds that this leaves to instances: their watches have the widgets, or this has skipped a
+  /// widget because an instance was about to watch it.
+  private var left: Set<KindName> = []
+  /// The kinds that instances watch.
+  private var watched: Set<KindName> = []
+  /// The widgets that wait for their removal.
   private var held: Set<WidgetID> = []
   /// Whether the widgets must be found.
   private var isDue = false
@@ -51,12 +55,25 @@ struct Marks: Sendable {
 
   /// Follows which widgets others see to. If there are fewer, this looks for widgets again.
   ///
+  /// - Parameters:
+  ///   - served: the kinds whose widgets instances serve, now or soon.
+  ///   - watched: those that they serve now.
   /// - Returns: the call to cancel.
-  mutating func follow(served: Set<KindName>, beside held: Set<WidgetID>) -> CallID? {
-    let isLess = !self.served.isSubset(of: served) || !self.held.isSubset(of: held)
-    (self.served, self.held) = (served, held)
-    return isLess ? lookAgain() : nil
+  mutating func follow(
+    served: Set<KindName>, watched: Set<KindName>, beside held: Set<WidgetID>
+  ) -> CallID? {
+    left.formUnion(watched)
+    let isLess = !left.isSubset(of: served) || !self.held.isSubset(of: held)
+    left.formIntersection(served)
+    (self.watched, self.held) = (watched, held)
+    if isLess { return lookAgain() }
+    if !isDue, changes == nil { forgetEnded() }
+    return nil
   }
+
+  /// All errors of problems that have ended are over, unless an instance has not begun yet to see to
+  /// them.
+  private mutating func forgetEnded() { if left.isSubset(of: watched) { ended = [:] } }
 
   private mutating func begin() -> CallID? {
     (isDue, owners, changes, attempts, retryAt) = (true, nil, nil, 0, nil)
@@ -95,14 +112,20 @@ struct Marks: Sendable {
     if isDue { return question }
     guard let known = changes else { return nil }
     let rest = known.drop { served.contains($0.kind) || held.contains($0.id) }
+    leave(known.prefix(known.count - rest.count).map(\.kind), to: served)
     guard let next = rest.first else {
-      (changes, ended) = (nil, [:])
+      changes = nil
+      forgetEnded()
       return nil
     }
     // The call takes it, whatever the answer is.
     changes = Array(rest.dropFirst())
     calling = next
     return .update(next.id, next.patch, provider: "")
+  }
+
+  private mutating func leave(_ kinds: [KindName], to served: Set<KindName>) {
+    left.formUnion(served.intersection(kinds))
   }
 
   /// Who has the kinds that bundles of earlier hosts declared, and then, which widgets there are.
@@ -135,6 +158,7 @@ struct Marks: Sendable {
       // Somebody has made the others fresh, or has removed them.
       let staleIDs = Set(widgets.filter(\.isStale).map(\.id))
       stale = stale.filter { staleIDs.contains($0.key) }
+      leave(widgets.map(\.kind), to: served)
       let unserved = widgets.filter { !served.contains($0.kind) && !held.contains($0.id) }
       for widget in unserved where isStaleSinceEarlierHost(widget) {
         stale[widget.id] = widget.kind
