@@ -191,6 +191,23 @@ extension HandOverTests {
     }
   }
 
+  /// The session of a bundle that runs ends, and the daemon has no room for the next one at first.
+  @Test mutating func `a widget is fresh when the daemon has room for its bundle again`() throws {
+    try edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")
+    run(machine.start(at: time))
+    tellNews()
+    isWithoutRoom = true
+    run(machine.handle(.sessionEnded(try #require(sessions["bundle/b"]), nil), at: time))
+    pass(.seconds(2))
+    tellNews()
+    #expect(errors("u").count == 1 && widget("u")?.isStale == true)
+    isWithoutRoom = false
+    let session = try #require(sessions["bundle/b"])
+    run(machine.handle(.session(session, .opened(epoch: 1)), at: time))
+    tellNews()
+    #expect(errors("u") == [] && widget("u")?.isStale == false)
+  }
+
   @Test mutating func `a retry of a refused bundle does not look for its widgets again`() throws {
     try takeKind()
     try edit("b", HandOverTests.widgetsOfB, kinds: ["j", "taken"], in: "/b/y")

@@ -15,6 +15,8 @@ struct HandOverTests {
   var kept: [String] = []
   var reports: [String] = []
   var notes: [String] = []
+  /// Whether the daemon has no room for the sessions that begin.
+  var isWithoutRoom = false
   /// The questions about all widgets.
   var lists = 0
   /// The kinds of each watch.
@@ -48,6 +50,10 @@ struct HandOverTests {
       case .daemon(.open(let id, let request)):
         sessions[request.provider] = id
         requests[id] = request
+        guard !isWithoutRoom else {
+          queue += machine.handle(.session(id, .refused("no room")), at: time)
+          continue
+        }
         let failure = daemon.register(request.kinds.map(\.name), of: request.provider)
         input = .session(id, .opened(epoch: 1))
         if let failure { input = .sessionEnded(id, failure) }

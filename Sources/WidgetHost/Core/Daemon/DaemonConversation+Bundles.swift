@@ -124,6 +124,7 @@ extension DaemonConversation {
     case .lost: break
     case .refused(let words):
       links.change(generation) { $0.refused() }
+      if links[generation]?.watch == nil { stopServing(generation) }
       let failure = Failure.limit(words)
       rests.refused(bundle.id, for: failure, trying: Set(bundle.kindsOfWidgets.keys))
       declared(generation, failure)
