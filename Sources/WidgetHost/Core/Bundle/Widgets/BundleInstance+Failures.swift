@@ -255,7 +255,7 @@ extension BundleInstance {
     else { return }
     standing.set(id, mark: mark)
     widgets.touch(id)
-    // Somebody else made it stale while this instance did not serve it.
+    // `Marks`, or an earlier host, made it stale while this instance did not serve it.
     if isOver, state.view.isStale, !isStale(id) { widgets.set(id, isStale: false) }
     if mark != nil || theirs.count < shown.count { widgets.set(id, error: wanted) }
   }
