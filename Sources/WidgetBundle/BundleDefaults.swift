@@ -60,6 +60,20 @@ public struct BundleDefaults: Sendable {
     public let message: String
   }
 
+  /// The user's values in the text of `fileName`, also those that no version takes. Nil if the text is
+  /// not a JSON object.
+  public static func values(in settings: String) -> ValueMap? {
+    guard let root = try? SourceReader.read(settings), case .map(let entries) = root.content else {
+      return nil
+    }
+    let quiet = Reading(SourceLines(settings), timeZones: nil)
+    var values: ValueMap = [:]
+    for entry in entries {
+      values[entry.key] = quiet.constant(Item(node: entry.value, path: entry.key)) ?? .null
+    }
+    return values
+  }
+
   var type: ExpressionType { .record(RecordType(fields, isOpen: false)) }
 }
 
@@ -71,7 +85,7 @@ extension BundleFileReader {
     var defaults = BundleDefaults()
     defaults.fields = reading.fields(item, of: "settings", mayBeRequired: false)
     guard let settings else { return defaults }
-    guard let root = try? SourceReader.read(settings), case .map(let entries) = root.content else {
+    guard let values = BundleDefaults.values(in: settings) else {
       defaults.isUnreadable = true
       defaults.problems = [
         "\(BundleDefaults.fileName) is not a JSON object, so the defaults hold; correct it, or "
@@ -79,13 +93,11 @@ extension BundleFileReader {
       ]
       return defaults
     }
-    let quiet = Reading(SourceLines(settings), timeZones: nil)
-    for entry in entries {
-      let value = quiet.constant(Item(node: entry.value, path: entry.key)) ?? .null
+    for entry in values.entries {
       do throws(BundleDefaults.UnfitSetting) {
-        defaults.chosen[entry.key] = try defaults.fitted(value, for: entry.key)
+        defaults.chosen[entry.key] = try defaults.fitted(entry.value, for: entry.key)
       } catch {
-        defaults.passedOver[entry.key] = value
+        defaults.passedOver[entry.key] = entry.value
         defaults.problems.append(
           "\(BundleDefaults.fileName): \(error.message); the default holds")
       }

@@ -17,6 +17,17 @@ extension BundleInstaller {
     return try read(in: folder, settings: settings(in: folder)).bundle
   }
 
+  /// The user's values in the folder of a bundle, also those that the installed version does not take.
+  /// Empty if there are none, or if the file of settings cannot be used.
+  ///
+  /// - Parameter id: also the name of a listed folder that is no id.
+  public func chosenSettings(of id: String) -> ValueMap {
+    guard let bundles = try? existing(id, mayBeMisnamed: true), bundles.entry(id) == .folder,
+      let folder = try? bundles.folder(id), let text = try? settings(in: folder)
+    else { return [:] }
+    return BundleDefaults.values(in: text) ?? [:]
+  }
+
   /// Changes the user's values for settings: all, or none.
   ///
   /// - Parameter unset: The settings to reset to their default.

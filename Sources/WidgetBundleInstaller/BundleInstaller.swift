@@ -356,8 +356,7 @@ public struct BundleInstaller: Sendable {
       }
       guard written.isEmpty else {
         throw .refused(
-          "this would delete files that you wrote into \(path): "
-            + BundleInstaller.few(written),
+          "this \(BundleInstaller.writtenFilesWords) \(path): " + BundleInstaller.few(written),
           hint: "move these files elsewhere, or delete them with --force")
       }
     }
@@ -372,6 +371,15 @@ public struct BundleInstaller: Sendable {
     try discard("\(BundleInstaller.versionsName)/\(id)", in: bundles)
     let all = try bundles.folder(BundleInstaller.versionsName)
     if try all.names().isEmpty { try bundles.remove(BundleInstaller.versionsName) }
+  }
+
+  private static let writtenFilesWords = "would delete files that you wrote into"
+
+  /// Whether `remove` refuses to delete files that it would delete with `force`.
+  ///
+  /// - Parameter message: of the error.
+  public static func isAboutWrittenFiles(_ message: String) -> Bool {
+    message.contains(writtenFilesWords)
   }
 
   /// The id of the bundle in a folder, by which the host knows it. Nil if another folder has the

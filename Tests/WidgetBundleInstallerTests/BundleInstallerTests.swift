@@ -145,6 +145,8 @@ import WidgetModel
     let second = try installer.configured("desk").defaults
     #expect(second.values == ["pause": .int(5)])
     #expect(second.passedOver == ["unit": .string("F"), "pause": .string("90s")])
+    #expect(
+      installer.chosenSettings(of: "desk") == ["unit": .string("F"), "pause": .string("90s")])
     #expect(second.problems.count == 2)
     #expect(second.problems.allSatisfy { $0.hasPrefix(".settings.json: ") })
     _ = try installer.rollback("desk")
@@ -155,6 +157,7 @@ import WidgetModel
     #expect(
       try installer.configured("desk").defaults.problems.first?.contains("not a JSON object")
         == true)
+    #expect(installer.chosenSettings(of: "desk") == [:])
     // A file that cannot be read is not overwritten.
     #expect(
       refusal { () throws(BundleInstallerError) in try set("{}") }.contains("is not a JSON object"))

@@ -15,7 +15,7 @@ import WidgetModel
       widget: try #require(WidgetID("clock")),
       field: FieldOwner(path: "data.note", owner: "user 4000000000", declared: .string("mine")))
     #expect(
-      LostValues.text(removed: ["desk"], [entry], loss)
+      BundleLosses(values: [entry]).text(removed: ["desk"], loss)
         == "bundle desk removed\n  clock: data.note \(words) \"mine\", set by user 4000000000\n")
   }
 
@@ -52,7 +52,8 @@ import WidgetModel
     widget.data = ["others": .int(count), "othersFirst": .list(first)]
     let staying = StayingWidgets(of: "desk", BundleStanding(widget))
     #expect(staying?.line == words)
-    let document = LostValues.document(removed: ["desk"], [], staying.map { [$0] } ?? [])
+    let document = LostValues.document(
+      removed: ["desk"], BundleLosses(staying: staying.map { [$0] } ?? []))
     let entry: Value = .map([
       "bundle": .string("desk"), "count": .int(count), "first": .list(first),
     ])
@@ -61,6 +62,43 @@ import WidgetModel
       return
     }
     #expect(map["stayingWidgets"] == (count == 0 ? nil : Value.list([entry])))
+  }
+
+  @Test func `a removal names the settings that a user has set`() throws {
+    #expect(LostSettings(of: "st", [:]) == nil)
+    let settings = try #require(
+      LostSettings(of: "st", ["city": .string("New York"), "days": .int(3)]))
+    let losses = BundleLosses(settings: [settings])
+    #expect(
+      losses.text(removed: ["st"], .pending)
+        == "bundle st removed\n  the settings of bundle st that you have set are deleted: "
+        + "city = New York, days = 3\n")
+    #expect(losses.of(["other"]).settings.isEmpty)
+    guard case .map(let map) = LostValues.document(removed: ["st"], losses) else {
+      Issue.record("the document is no object")
+      return
+    }
+    #expect(map["lostSettings"] == .list([settings.document]))
+  }
+
+  @Test func `a removal that needs --force names the values first`() throws {
+    let entry = LostValues.Entry(
+      widget: Samples.id("w"),
+      field: FieldOwner(path: "data.n", owner: "user 4000000000", declared: .int(4)), bundle: "st")
+    let settings = try #require(LostSettings(of: "st", ["unit": .string("F")]))
+    let losses = BundleLosses(values: [entry], settings: [settings])
+    let words = "this would delete files that you wrote into /all: st/a; move them elsewhere"
+    let failure = CommandFailure(.invalidArgument, words)
+    let refusal = losses.named(in: failure, about: "st")
+    #expect(refusal.exit == .refused)
+    #expect(
+      refusal.message
+        == "\(words)\nWith --force:\n  w: data.n would be gone with the widget: it is 4, set by "
+        + "user 4000000000\n  the settings of bundle st that you have set would be deleted: "
+        + "unit = F")
+    #expect(losses.named(in: failure, about: "other").message == words)
+    let other = CommandFailure(.notFound, "there is no bundle \"st\"")
+    #expect(losses.named(in: other, about: "st") == other)
   }
 
   @Test func `a hidden or moved widget loses that, too`() {

@@ -257,17 +257,38 @@ enum BundleRemote {
     let session = try global.session()
     let known = await LostValues.ask(of: ids, session)
     if known == nil { BundleText.warn(LostValues.unknown(ids)) }
-    let lost = known ?? []
-    let staying = known == nil ? [] : await StayingWidgets.ask(of: ids, session)
+    var losses = BundleLosses(
+      values: known ?? [],
+      staying: known == nil ? [] : await StayingWidgets.ask(of: ids, session))
     for id in ids {
-      _ = try await advising(global) { () async throws(ClientError) in
-        try await session.client.deleteBundle(
-          DeleteBundleRequest(id: id, force: force), options: session.options)
+      guard let values = await LostSettings.ask(of: id, session) else {
+        BundleText.warn(LostSettings.unknown(id))
+        continue
+      }
+      if let settings = LostSettings(of: id, values) { losses.settings.append(settings) }
+    }
+    var removed: [String] = []
+    var failure: (any Error)?
+    for id in ids where failure == nil {
+      do {
+        _ = try await advising(global) { () async throws(ClientError) in
+          try await session.client.deleteBundle(
+            DeleteBundleRequest(id: id, force: force), options: session.options)
+        }
+        removed.append(id)
+      } catch let error as CommandFailure {
+        failure = losses.named(in: error, about: id)
+      } catch {
+        failure = error
       }
     }
-    session.printer.print(LostValues.document(removed: ids, lost, staying)) {
-      LostValues.text(removed: ids, lost) + StayingWidgets.text(staying)
+    if !removed.isEmpty {
+      let lost = losses.of(removed)
+      session.printer.print(LostValues.document(removed: removed, lost)) {
+        lost.text(removed: removed, .done)
+      }
     }
+    if let failure { throw failure }
   }
 
   /// Changes settings, and lists them all.

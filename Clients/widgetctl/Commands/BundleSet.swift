@@ -93,7 +93,7 @@ struct BundleSetCommand: AsyncParsableCommand {
     }
   }
 
-  private static func text(_ value: Value?) -> String {
+  static func text(_ value: Value?) -> String {
     switch value {
     case nil, .null?: "-"
     case .string(let text)?: text

@@ -14,6 +14,8 @@ enum LostValues {
   struct Entry {
     let widget: WidgetID
     let field: FieldOwner
+    /// The bundle of the widget.
+    var bundle = ""
 
     var document: Value {
       .map([
@@ -87,7 +89,8 @@ enum LostValues {
       guard value != nil || field.path == FieldOwner.position else { return nil }
       return Entry(
         widget: widget.id,
-        field: FieldOwner(path: field.path, owner: field.owner, declared: value))
+        field: FieldOwner(path: field.path, owner: field.owner, declared: value),
+        bundle: RemoveCommand.bundle(of: widget.applySet) ?? "")
     }
   }
 
@@ -96,10 +99,6 @@ enum LostValues {
     "\(widget): \(field.path) \(loss.rawValue) "
       + (field.declared.map { JSONWriter.compact($0) + ", " } ?? "")
       + "set by \(field.ownerName(Facts.name(ofUser:)))"
-  }
-
-  static func text(removed ids: [String], _ lost: [Entry], _ loss: Loss = .done) -> String {
-    ids.map { "bundle \($0) removed\n" }.joined() + text(lost, loss)
   }
 
   static func text(_ lost: [Entry], _ loss: Loss = .done) -> String {
@@ -114,13 +113,11 @@ enum LostValues {
     return .map(map)
   }
 
-  /// - Parameter staying: The widgets of others that lose their kind.
-  static func document(
-    removed ids: [String], _ lost: [Entry], _ staying: [StayingWidgets]
-  ) -> Value {
+  static func document(removed ids: [String], _ losses: BundleLosses) -> Value {
     var map: ValueMap = ["removed": .list(ids.map { .string($0) })]
-    if !lost.isEmpty { map["lostFields"] = .list(lost.map(\.document)) }
-    if !staying.isEmpty { map["stayingWidgets"] = .list(staying.map(\.document)) }
+    if !losses.values.isEmpty { map["lostFields"] = .list(losses.values.map(\.document)) }
+    if !losses.settings.isEmpty { map["lostSettings"] = .list(losses.settings.map(\.document)) }
+    if !losses.staying.isEmpty { map["stayingWidgets"] = .list(losses.staying.map(\.document)) }
     return .map(map)
   }
 }

@@ -1,0 +1,98 @@
+import ArgumentParser
+import WidgetBundle
+import WidgetBundleInstaller
+import WidgetClient
+import WidgetModel
+
+/// `bundle diff`: the changes that an installation would make.
+struct BundleDiffCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "diff", abstract: "Show what installing a bundle would change.",
+    discussion: """
+      The command compares a bundle's file, its folder, a zip or tar.gz archive, or an https URL \
+      of one of these with the installed bundle of the same id. The permissions come first.
+
+        +   the part is new
+        -   the part is removed
+        ~   the part changes
+        !   the field of a widget stays, because another user or program has set it
+
+      The last mark needs a daemon that answers. The command then also warns about widgets of the \
+      bundle's kinds that others created. It always warns about named pipes, sockets and devices, \
+      because `bundle install` refuses a folder with these.
+
+      Examples:
+        widgetctl bundle diff clock
+        widgetctl bundle diff desk.zip
+        widgetctl bundle diff https://example.org/desk.zip
+        widgetctl bundle diff desk --remote
+      """)
+
+  @Argument(
+    help: ArgumentHelp("A file, a folder, an archive, or an https URL.", valueName: "path|URL"),
+    completion: .file())
+  var source: String
+
+  @OptionGroup var remote: BundleRemoteOptions
+  @OptionGroup var folder: BundleFolderOptions
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws { try remote.validate(folder) }
+
+  func run() async throws {
+    let installer = try remote.remote ? BundleInstaller.anywhere : folder.installer()
+    let source = try BundleSource(
+      source, bytesMax: installer.limits.archiveBytesMax, within: global.limit)
+    let found = try folder.carryOut { () throws(BundleInstallerError) in try installer.read(source)
+    }
+    let bundle = found.bundle
+    let isInstalled: Bool
+    let differences: [BundleDifference]
+    if remote.remote {
+      let answer = try await BundleRemote.diff(source, global)
+      isInstalled = answer.isInstalled
+      differences = answer.differences.map {
+        BundleDifference(path: $0.path, before: $0.before, after: $0.after)
+      }
+    } else {
+      (isInstalled, differences) = try folder.carryOut { () throws(BundleInstallerError) in
+        try installer.differences(to: found)
+      }
+    }
+    let answered = await BundleOutlook.of(bundle, global)
+    let outlook = answered ?? BundleOutlook()
+    let warnings =
+      installer.misfits(at: self.source).map {
+        BundleInstallerError.text($0.message, hint: $0.hint)
+      }
+      + (answered?.missingKinds(of: bundle, file: found.file) ?? []) + outlook.remarks.map(\.text)
+    let kept = outlook.kept.map { $0.text.safeForTerminal + "\n" }.joined()
+    let printer = global.session(socketPath: "").printer
+    if printer.format == .table { for warning in warnings { BundleText.warn(warning) } }
+    printer.print(
+      .map([
+        "id": .string(bundle.id), "installed": .bool(isInstalled),
+        "differences": .list(
+          differences.map {
+            .map([
+              "path": .string($0.path), "before": $0.before.map { .string($0) } ?? .null,
+              "after": $0.after.map { .string($0) } ?? .null,
+            ])
+          }),
+        "kept": .list(outlook.kept.map(\.document)),
+        "warnings": .list(warnings.map { .string($0) }),
+      ])
+    ) {
+      guard isInstalled else {
+        return "bundle \(bundle.id) \(bundle.version) is not installed; all of it is new\n"
+          + differences.filter(\.isPermission).map { "\($0)".safeForTerminal + "\n" }.joined()
+          + kept
+      }
+      guard !differences.isEmpty else {
+        return "bundle \(bundle.id) \(bundle.version) is already installed; nothing would change\n"
+          + kept
+      }
+      return differences.map { "\($0)".safeForTerminal + "\n" }.joined() + kept
+    }
+  }
+}

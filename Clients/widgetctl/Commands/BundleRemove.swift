@@ -1,0 +1,71 @@
+import ArgumentParser
+import WidgetBundle
+import WidgetBundleInstaller
+import WidgetClient
+import WidgetModel
+
+/// `bundle rm`: removes bundles.
+struct BundleRemoveCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rm", abstract: "Remove installed bundles with their widgets.",
+    discussion: """
+      The command deletes the bundle's folder and the kept versions. Files that you wrote into the \
+      folder may be the only copy, so the command deletes them only with --force. Without --force, \
+      it names these files and ends with status 5. The output names the values that go with the \
+      bundle: those that somebody had set on widgets, and your values of `bundle set`. It also \
+      names the widgets of others with a kind of the bundle. They keep their data, but lose their \
+      kind. If widgetd-host does not run, the widgets stay until it runs again.
+
+      Examples:
+        widgetctl bundle rm clock
+        widgetctl bundle rm mine --force
+      """)
+
+  @Argument(help: "The bundles' ids.")
+  var ids: [String]
+
+  @Flag(help: "Also delete files that you wrote into the folder.")
+  var force = false
+
+  @OptionGroup var remote: BundleRemoteOptions
+  @OptionGroup var folder: BundleFolderOptions
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws { try remote.validate(folder) }
+
+  func run() async throws {
+    if remote.remote { return try await BundleRemote.remove(ids, force: force, global) }
+    let installer = try folder.installer()
+    let (place, session) = (
+      BundleStanding.resolved(installer.path) ?? installer.path, try? global.session()
+    )
+    let known = await LostValues.ask(of: ids, in: place, session)
+    if known == nil { BundleText.warn(LostValues.unknown(ids)) }
+    let losses = BundleLosses(
+      values: known ?? [], settings: LostSettings.find(of: ids, in: installer),
+      staying: known == nil ? [] : await StayingWidgets.ask(of: ids, in: place, session))
+    var removed: [String] = []
+    var failure: CommandFailure?
+    for id in ids where failure == nil {
+      do throws(CommandFailure) {
+        try await folder.carryOut(installer, having: id, global) {
+          () throws(BundleInstallerError) in
+          try installer.remove(id, force: force)
+        }
+        removed.append(id)
+      } catch {
+        failure = losses.named(in: error, about: id)
+      }
+    }
+    if !removed.isEmpty {
+      let lost = losses.of(removed)
+      // A host removes the widgets.
+      let isLive = lost.values.isEmpty ? nil : await BundleHost.ask(global).runs(installer.path)
+      let printer = global.session(socketPath: "").printer
+      printer.print(LostValues.document(removed: removed, lost)) {
+        lost.text(removed: removed, isLive == true ? .done : .pending)
+      }
+    }
+    if let failure { throw failure }
+  }
+}

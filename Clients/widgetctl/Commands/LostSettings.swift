@@ -1,0 +1,91 @@
+import WidgetBundleInstaller
+import WidgetClient
+import WidgetModel
+
+/// The user's values for the settings of a bundle, which are deleted with the bundle.
+struct LostSettings: Hashable, Sendable {
+  let bundle: String
+  let values: ValueMap
+
+  /// Nil if there are no values.
+  init?(of bundle: String, _ values: ValueMap) {
+    guard !values.isEmpty else { return nil }
+    (self.bundle, self.values) = (bundle, values)
+  }
+
+  /// Those of each bundle that has some.
+  static func find(of bundles: [String], in installer: BundleInstaller) -> [LostSettings] {
+    bundles.compactMap { LostSettings(of: $0, installer.chosenSettings(of: $0)) }
+  }
+
+  /// The same in the folder of the host, which names the values that differ from the defaults. Nil if
+  /// the host does not name them.
+  static func ask(of bundle: String, _ session: Session) async -> ValueMap? {
+    do throws(ClientError) {
+      let request = SetBundleDefaultsRequest(id: bundle, values: [:], unset: [])
+      let answer = try await session.client.setBundleDefaults(request, options: session.options)
+      var values: ValueMap = [:]
+      for setting in answer.settings where setting.value != setting.defaultValue {
+        values[setting.name] = setting.value ?? .null
+      }
+      return values
+    } catch {
+      // The removal then reports the missing bundle.
+      return error.status?.code == .notFound ? [:] : nil
+    }
+  }
+
+  /// The warning if the host does not name the values before bundles are removed.
+  static func unknown(_ bundle: String) -> String {
+    "it is unknown which settings of bundle \(bundle) you have set with `widgetctl bundle set`; their "
+      + "values are deleted with the bundle"
+  }
+
+  /// `the settings of bundle st that you have set are deleted: city = Rome, unit = F`
+  func line(_ loss: LostValues.Loss) -> String {
+    "the settings of bundle \(bundle) that you have set "
+      + (loss == .dryRun ? "would be deleted: " : "are deleted: ")
+      + values.entries.map { "\($0.key) = \(BundleSetCommand.text($0.value))" }
+      .joined(separator: ", ")
+  }
+
+  static func text(_ settings: [LostSettings], _ loss: LostValues.Loss = .done) -> String {
+    settings.map { "  \($0.line(loss).safeForTerminal)\n" }.joined()
+  }
+
+  var document: Value { .map(["bundle": .string(bundle), "values": .map(values)]) }
+}
+
+/// All that is lost with bundles, and the widgets of others that lose their kind.
+struct BundleLosses: Sendable {
+  var values: [LostValues.Entry] = []
+  var settings: [LostSettings] = []
+  var staying: [StayingWidgets] = []
+
+  /// The losses with some of the bundles.
+  func of(_ bundles: [String]) -> BundleLosses {
+    BundleLosses(
+      values: values.filter { bundles.contains($0.bundle) },
+      settings: settings.filter { bundles.contains($0.bundle) },
+      staying: staying.filter { bundles.contains($0.bundle) })
+  }
+
+  /// - Parameter loss: for the values of widgets. Settings go at once.
+  func text(_ loss: LostValues.Loss) -> String {
+    LostValues.text(values, loss) + LostSettings.text(settings, loss) + StayingWidgets.text(staying)
+  }
+
+  func text(removed ids: [String], _ loss: LostValues.Loss) -> String {
+    ids.map { "bundle \($0) removed\n" }.joined() + text(loss)
+  }
+
+  /// The error about a bundle that is not removed. If `--force` removes the bundle, the error names
+  /// what is lost then.
+  func named(in failure: CommandFailure, about bundle: String) -> CommandFailure {
+    guard BundleInstaller.isAboutWrittenFiles(failure.message) else { return failure }
+    let refusal = failure.exiting(.refused)
+    let lost = of([bundle]).text(.dryRun)
+    return lost.isEmpty
+      ? refusal : refusal.saying("\(failure.message)\nWith --force:\n\(lost.dropLast())")
+  }
+}
