@@ -344,7 +344,8 @@ public struct BundleInstaller: Sendable {
       mark(declared, in: bundles)
       return
     }
-    if isLive { try checkIsBundle(id, in: bundles) }
+    // A suggestion could lead to the removal of another bundle.
+    if isLive { try checkIsBundle(id, in: bundles, mayGuess: false) }
     if !force {
       var written =
         isLive ? try BundleOrigin.valuable(in: try bundles.folder(id)).map { "\(id)/\($0)" } : []
@@ -423,9 +424,13 @@ public struct BundleInstaller: Sendable {
   }
 
   /// Throws if there is no folder of this id, or if the folder holds no bundle.
-  func checkIsBundle(_ id: String, in bundles: Folder) throws(BundleInstallerError) {
+  ///
+  /// - Parameter mayGuess: whether the error may suggest the id of another bundle.
+  func checkIsBundle(
+    _ id: String, in bundles: Folder, mayGuess: Bool = true
+  ) throws(BundleInstallerError) {
     guard let entry = bundles.entry(id) else {
-      throw BundleInstaller.noBundle(id, try list())
+      throw BundleInstaller.noBundle(id, try list(), mayGuess: mayGuess)
     }
     if let target = bundles.textOfLink(id) { throw BundleInstaller.isLink("\(path)/\(id)", target) }
     guard entry == .folder, try isBundleFolder(try bundles.folder(id)) else {
@@ -439,15 +444,26 @@ public struct BundleInstaller: Sendable {
       hint: "change the bundle there, or remove the link with `widgetctl bundle rm`")
   }
 
-  private static func noBundle(_ id: String, _ listed: [Installed]) -> BundleInstallerError {
+  private static let noBundleWords = "there is no bundle"
+
+  /// Whether the error says that the folder of bundles has no such bundle.
+  public static func isAboutNoBundle(_ error: BundleInstallerError) -> Bool {
+    guard case .notFound(let message, _) = error else { return false }
+    return message.hasPrefix(noBundleWords)
+  }
+
+  /// - Parameter mayGuess: whether the error may suggest the id of another bundle.
+  private static func noBundle(
+    _ id: String, _ listed: [Installed], mayGuess: Bool = true
+  ) -> BundleInstallerError {
     if let misnamed = listed.first(where: { $0.declaredID == id }),
       case .failure(let error) = misnamed.bundle
     {
       return error
     }
-    let near = id.closest(among: listed.map(\.id))
+    let near = mayGuess ? id.closest(among: listed.map(\.id)) : nil
     return .notFound(
-      "there is no bundle \"\(id)\"",
+      "\(noBundleWords) \"\(id)\"",
       hint: (near.map { "did you mean \"\($0)\"? " } ?? "")
         + "`widgetctl bundle ls` lists the bundles")
   }

@@ -380,6 +380,20 @@ extension BundleInstallerTests {
       .contains("there is no"))
   }
 
+  @Test func `a removal suggests no other bundle`() throws {
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    for isRemoval in [true, false] {
+      do throws(BundleInstallerError) {
+        if isRemoval { try installer.remove("desk2") } else { _ = try installer.rollback("desk2") }
+        Issue.record("there is a bundle")
+      } catch {
+        #expect(BundleInstaller.isAboutNoBundle(error))
+        guard case .notFound(_, let hint) = error else { continue }
+        #expect(hint.contains("did you mean \"desk\"?") != isRemoval)
+      }
+    }
+  }
+
   @Test func `a bundle that was damaged by hand is listed with the reason, and can be replaced`()
     throws
   {

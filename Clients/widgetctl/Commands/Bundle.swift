@@ -65,13 +65,18 @@ struct BundleFolderOptions: ParsableArguments {
     }
   }
 
-  /// The same for a call about one bundle. If the folder lacks it and widgetd-host runs another folder,
-  /// the error names that folder.
+  /// The same for a call about one bundle. If the folder lacks it, and the daemon still has its widgets,
+  /// the error says this. If widgetd-host runs another folder, the error names that folder.
   func carryOut<T>(
     _ installer: BundleInstaller, having id: String, _ global: GlobalOptions,
     _ body: () throws(BundleInstallerError) -> T
   ) async throws(CommandFailure) -> T {
     do throws(BundleInstallerError) { return try body() } catch {
+      if BundleInstaller.isAboutNoBundle(error),
+        let missing = await MissingFolder.of(id, in: installer.path, global)
+      {
+        throw CommandFailure(.notFound, missing.failure)
+      }
       guard folder == nil, case .notFound = error else {
         return try carryOut { () throws(BundleInstallerError) in throw error }
       }

@@ -53,8 +53,10 @@ struct BundleInstallCommand: AsyncParsableCommand {
     if remote.remote { return try await BundleRemote.install(source, digest: digest, global) }
     // The question comes before the host loads the bundle.
     var outlook: BundleOutlook?
+    var missing: MissingFolder?
     if let found = try? installer.read(source) {
       outlook = await BundleOutlook.of(found.bundle, global)
+      missing = await MissingFolder.of(found.bundle.id, in: installer.path, global)
     }
     let outcome = try folder.carryOut { () throws(BundleInstallerError) in
       switch source {
@@ -64,7 +66,10 @@ struct BundleInstallCommand: AsyncParsableCommand {
       }
     }
     let bundle = outcome.bundle
-    let warnings = outlook?.refined(outcome.warnings, of: bundle) ?? outcome.warnings
+    var warnings = outlook?.refined(outcome.warnings, of: bundle) ?? outcome.warnings
+    if let words = missing?.warning(installing: bundle.defaults.fields.map(\.name)) {
+      warnings.append(words)
+    }
     for warning in warnings { BundleText.warn(warning) }
     let host = await BundleHost.ask(global)
     let rival = await BundleStanding.rival(of: bundle.id, installedIn: installer.path, global)

@@ -1,0 +1,53 @@
+import Glibc
+import WidgetBundle
+import WidgetBundleInstaller
+import WidgetModel
+
+/// A bundle whose folder is missing, although the daemon still has its widgets. Somebody may have
+/// moved the folder.
+struct MissingFolder: Hashable, Sendable {
+  let bundle: String
+  let path: String
+  /// The words of the host about the bundle; empty if it has not noticed yet.
+  let problem: String
+
+  /// Nil if the folder exists, if `bundle rm` has removed it, or if the daemon does not know it.
+  ///
+  /// - Parameter folder: of the bundles.
+  static func of(
+    _ bundle: String, in folder: String, _ global: GlobalOptions
+  ) async -> MissingFolder? {
+    guard let place = path(of: bundle, in: folder),
+      let standing = (await BundleStanding.all(global))[place]
+    else { return nil }
+    return MissingFolder(bundle: standing.id, path: place, problem: standing.problem)
+  }
+
+  /// The path of a missing folder. Nil if something is there, or if `bundle rm` has removed it.
+  static func path(of bundle: String, in folder: String) -> String? {
+    guard BundleRemovalMark.canHave(bundle), let place = BundleStanding.resolved(folder),
+      access("\(place)/\(BundleRemovalMark.name(of: bundle))", F_OK) != 0,
+      access("\(place)/\(bundle)", F_OK) != 0
+    else { return nil }
+    return "\(place)/\(bundle)"
+  }
+
+  /// The error of a command that needs the folder.
+  var failure: String {
+    let told = BundleStanding.firstLine(of: problem)
+    return "the folder \(path) of bundle \(bundle) is missing. "
+      + (told.isEmpty
+        ? "Put it back to keep the widgets of the bundle with their data" : "widgetd-host: \(told)")
+  }
+
+  /// The warning at the installation of a bundle in the place of the folder. Nil if the new bundle
+  /// has no settings.
+  ///
+  /// - Parameter settings: the names of the bundle's settings.
+  func warning(installing settings: [String]) -> String? {
+    guard !settings.isEmpty else { return nil }
+    let file = BundleDefaults.fileName
+    return "the folder \(path) was missing, so the values of `widgetctl bundle set` are not in the "
+      + "new folder; if you moved the old folder, copy its \(file) to \(path)/\(file)"
+  }
+}
