@@ -15,10 +15,13 @@ extension BundleInstaller {
             + "; rename the kind in one of them")
       }
       for widget in bundle.widgets {
-        if let id = widget.id, other.widgets.contains(where: { $0.id == id }) {
+        if let id = widget.id, let same = other.widgets.first(where: { $0.id == id }) {
+          let hasSameKind = same.kind == widget.kind
           warnings.append(
             clash(about: "widget \"\(id)\"", with: other.id)
-              + "; give the widget another id in one of them")
+              + "; give this bundle's widget another id, or delete the widget from the file of bundle "
+              + "\"\(other.id)\""
+              + (hasSameKind ? ": this bundle then takes it over with the values of users" : ""))
         }
       }
     }

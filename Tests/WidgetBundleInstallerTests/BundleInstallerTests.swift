@@ -424,7 +424,8 @@ import WidgetModel
         "bundle \"one\" has a kind \"clock\", too, so the daemon refuses one of the two bundles; "
           + "rename the kind in one of them",
         "bundle \"one\" has a widget \"clock\", too, so the daemon refuses one of the two bundles; "
-          + "give the widget another id in one of them",
+          + "give this bundle's widget another id, or delete the widget from the file of bundle "
+          + "\"one\": this bundle then takes it over with the values of users",
       ])
   }
 

@@ -42,7 +42,7 @@ struct BundleOutlookTests {
     #expect(remark.message.contains(words))
   }
 
-  @Test func `a widget of another bundle is reported, without a promise about its values`() throws {
+  @Test func `a widget of another bundle is reported, with the way to keep its values`() throws {
     func taken(_ set: String) throws -> BundleOutlook.Remark? {
       BundleOutlook.taken(
         Widget(id: Samples.id("w"), kind: try kind(), applySet: set), by: "bundle/b")
@@ -51,9 +51,9 @@ struct BundleOutlookTests {
     #expect(remark.isRefusal && remark.path == "widgets.w")
     #expect(
       remark.text
-        == "widget \"w\" belongs to bundle a, so the daemon refuses this bundle; give the widget "
-        + "another id, or remove it from the file of bundle a; `widgetctl get w --owners` shows the "
-        + "values that users set")
+        == "widget \"w\" belongs to bundle a, so the daemon refuses this bundle; give this "
+        + "bundle's widget another id, or delete \"w\" from the file of bundle a: this bundle then "
+        + "takes it over with the values that users set; `widgetctl get w --owners` shows them")
     #expect(try taken("bundle/b") == nil)
     // The host refuses the bundle for these, too.
     let others = [("", "was created by another program"), ("panel", "belongs to the set panel")]
@@ -107,8 +107,11 @@ struct BundleOutlookTests {
     func hint(_ paths: [String]) -> String? {
       BundleOutlook.replaced(spec, known, by: "bundle/b", losing: paths)?.hint
     }
-    let words = "the values that users set are lost: data.n, labels.x; to keep them"
-    #expect(hint(["data.n", "labels.x"])?.hasPrefix(words) == true)
+    // Another id for the widget would take the old one from the file, with its values.
+    #expect(
+      hint(["data.n", "labels.x"])
+        == "the values that users set are lost: data.n, labels.x; to keep them, leave \"w\" with the "
+        + "kind \"gauge\" in the file, and add the new widget with another id")
     #expect(hint([]) == "users have set no values on it")
   }
 
@@ -150,8 +153,8 @@ struct BundleOutlookTests {
   }
 
   @Test(arguments: [
-    ("bundle/a", "remove the other widget from the file of bundle a"),
-    ("default", "remove the other widget with `widgetctl rm w`"),
+    ("bundle/a", "remove the other widget from the file of bundle a, which deletes the values"),
+    ("default", "remove the other widget with `widgetctl rm w`, which deletes the values"),
   ])
   func `the remedy for a widget of another kind works for its owner`(
     owner: String, words: String
@@ -159,7 +162,7 @@ struct BundleOutlookTests {
     let spec = WidgetSpec(id: Samples.id("w"), kind: try kind())
     let known = Widget(id: Samples.id("w"), kind: try kind("bar"), applySet: owner)
     let remark = try #require(BundleOutlook.replaced(spec, known, by: "bundle/b"))
-    #expect(remark.isRefusal && remark.hint.hasSuffix(words))
+    #expect(remark.isRefusal && remark.hint.hasSuffix("\(words) that users set on it"))
   }
 
   @Test func `a widget that leaves the bundle with values of users is named`() throws {

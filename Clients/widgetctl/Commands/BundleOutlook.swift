@@ -312,8 +312,9 @@ struct BundleOutlook: Hashable, Sendable {
       path: path,
       message: "widget \"\(known.id)\" belongs to bundle \(other), so the daemon refuses this "
         + "bundle",
-      hint: "give the widget another id, or remove it from the file of bundle \(other); "
-        + "`widgetctl get \(known.id) --owners` shows the values that users set",
+      hint: "give this bundle's widget another id, or delete \"\(known.id)\" from the file of "
+        + "bundle \(other): this bundle then takes it over with the values that users set; "
+        + "`widgetctl get \(known.id) --owners` shows them",
       isRefusal: true, owner: known.applySet)
   }
 
@@ -333,8 +334,9 @@ struct BundleOutlook: Hashable, Sendable {
           + "\"\(spec.kind)\": a new widget replaces it",
         hint: paths.isEmpty
           ? "users have set no values on it"
-          : "the values that users set are lost: \(shortened(paths)); to keep them, give the new "
-            + "widget another id")
+          : "the values that users set are lost: \(shortened(paths)); to keep them, leave "
+            + "\"\(known.id)\" with the kind \"\(known.kind)\" in the file, and add the new widget "
+            + "with another id")
     }
     let owner =
       known.applySet.isEmpty
@@ -356,7 +358,8 @@ struct BundleOutlook: Hashable, Sendable {
       hint: "give the bundle's widget another id, or "
         + (OwnerName.bundle(known.applySet).map {
           "remove the other widget from the file of bundle \($0)"
-        } ?? "remove the other widget with `widgetctl rm \(known.id)`"),
+        } ?? "remove the other widget with `widgetctl rm \(known.id)`")
+        + ", which deletes the values that users set on it",
       isRefusal: true, owner: known.applySet)
   }
 

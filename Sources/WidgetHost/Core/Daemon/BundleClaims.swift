@@ -69,10 +69,14 @@ struct BundleClaims: Sendable {
           + " correct it. If the two bundles exchange widgets, save this file without"
           + " \"\(taken.id)\" first, then with \"\(taken.id)\" within 30 seconds"
       }
+      // A removal of the other bundle would remove the values of users, too.
       return
-        "widget \"\(taken.id)\" already exists and \(whose); give this bundle's widget another id,"
-        + " delete the widget from the file of bundle \(other), or remove that bundle"
-        + " (widgetctl bundle rm \(other))"
+        "widget \"\(taken.id)\" already exists and \(whose); give this bundle's widget another id, or"
+        + " delete \"\(taken.id)\" from the file of bundle \(other)"
+        + (isOfSameKind
+          ? ": this bundle then takes it over with its values"
+          : ". With its kind \(taken.kind) in this file, too, this bundle then takes it over with its"
+            + " values. With another kind, the values are lost")
     }
     if isOfSameKind {
       step =
