@@ -110,8 +110,8 @@ struct BundleOutlookTests {
     // Another id for the widget would take the old one from the file, with its values.
     #expect(
       hint(["data.n", "labels.x"])
-        == "the values that users set are lost: data.n, labels.x; to keep them, leave \"w\" with the "
-        + "kind \"gauge\" in the file, and add the new widget with another id")
+        == "the values that users set are lost at the installation: data.n, labels.x; to keep them, "
+        + "leave \"w\" with the kind \"gauge\" in the file, and add the new widget with another id")
     #expect(hint([]) == "users have set no values on it")
   }
 
@@ -178,15 +178,52 @@ struct BundleOutlookTests {
     #expect(remark.path == "widgets.c2")
     #expect(
       remark.text
-        == "the bundle no longer has the widget \"c2\", on which users set data.v; these values "
-        + "are lost with the widget, unless another installed bundle has the widget with the same "
-        + "kind; to keep the values, leave the widget in the file")
+        == "the bundle no longer has the widget \"c2\", on which users set data.v; no other "
+        + "installed bundle has the widget, so the installation removes the widget at once, with "
+        + "these values; to keep the values, leave the widget in the file, or first add it with the "
+        + "kind gauge to the file of another bundle")
     #expect(BundleOutlook.removed(leaving, keeping: [id], by: set) == nil)
     #expect(BundleOutlook.removed(try known(set, [files]), keeping: [], by: set) == nil)
     #expect(BundleOutlook.removed(try known("", [mine]), keeping: [], by: set) == nil)
     // The provider of the kind sets its values again.
     let provided = FieldOwner(path: "data.v", owner: "provider feed")
     #expect(BundleOutlook.removed(try known(set, [provided]), keeping: [], by: set) == nil)
+  }
+
+  @Test(arguments: [
+    ("gauge", "bundle n has the widget with the same kind and takes it over, so these values stay"),
+    ("bar", "bundle n has the widget with the kind bar, so the installation removes the widget at"),
+  ])
+  func `a widget that another bundle has, too, is lost or taken over`(
+    kind: String, words: String
+  ) throws {
+    let id = Samples.id("w")
+    let known = TaggedWidget(
+      widget: Widget(id: id, kind: try self.kind(), applySet: "bundle/m"),
+      owners: [FieldOwner(path: "data.v", owner: "user 1000")])
+    var others = InstalledWidgets()
+    others.add(
+      try BundleReader.read(
+        "{bundle: n, format: 1, version: 1.0.0, kinds: {\(kind): {}}, widgets: {w: {kind: \(kind)}}}"
+      ))
+    let remark = BundleOutlook.removed(known, keeping: [], by: "bundle/m", beside: others)
+    #expect(remark?.hint.hasPrefix(words) == true)
+  }
+
+  @Test func `a bundle whose file cannot be read may have the widget`() throws {
+    let known = TaggedWidget(
+      widget: Widget(id: Samples.id("w"), kind: try kind(), applySet: "bundle/m"),
+      owners: [FieldOwner(path: "data.v", owner: "user 1000")])
+    func shown(_ bundle: String) -> Widget {
+      var widget = Samples.widget
+      widget.id = Samples.id("bundle/\(bundle)")
+      widget.data = ["path": .string("/nonexistent/\(bundle)")]
+      return widget
+    }
+    let others = InstalledWidgets(besides: "m", [shown("z"), shown("m"), shown("n")], in: nil)
+    #expect(others.unread == ["n", "z"])
+    let remark = BundleOutlook.removed(known, keeping: [], by: "bundle/m", beside: others)
+    #expect(remark?.hint.contains("cannot read has the widget with the kind gauge: n, z; ") == true)
   }
 
   @Test func `widgets of others are counted, and the first are named`() throws {

@@ -59,7 +59,8 @@ struct BundleDiffCommand: AsyncParsableCommand {
         try installer.differences(to: found)
       }
     }
-    let answered = await BundleOutlook.of(bundle, global)
+    let answered = await BundleOutlook.of(
+      bundle, global, beside: remote.remote ? nil : installer.path)
     let outlook = answered ?? BundleOutlook()
     let warnings =
       installer.misfits(at: self.source).map {

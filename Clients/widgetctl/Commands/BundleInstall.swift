@@ -55,7 +55,7 @@ struct BundleInstallCommand: AsyncParsableCommand {
     var outlook: BundleOutlook?
     var missing: MissingFolder?
     if let found = try? installer.read(source) {
-      outlook = await BundleOutlook.of(found.bundle, global)
+      outlook = await BundleOutlook.of(found.bundle, global, beside: installer.path)
       missing = await MissingFolder.of(found.bundle.id, in: installer.path, global)
     }
     let outcome = try folder.carryOut { () throws(BundleInstallerError) in

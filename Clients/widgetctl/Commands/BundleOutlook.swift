@@ -40,21 +40,27 @@ struct BundleOutlook: Hashable, Sendable {
 
   /// Asks the daemon, for at most two seconds, because bundles need no daemon. Nil if it does not
   /// answer.
-  static func of(_ bundle: Bundle, _ global: GlobalOptions) async -> BundleOutlook? {
+  ///
+  /// - Parameter folder: of the installed bundles; nil for those of the host only.
+  static func of(
+    _ bundle: Bundle, _ global: GlobalOptions, beside folder: String? = nil
+  ) async -> BundleOutlook? {
     guard let session = try? global.session() else { return nil }
     let limit = min(global.limit ?? .seconds(2), .seconds(2))
-    let outlook = try? await of(bundle, session.client, CallOptions(timeout: limit))
+    let outlook = try? await of(
+      bundle, beside: folder, session.client, CallOptions(timeout: limit))
     await session.client.close()
     return outlook
   }
 
   private static func of(
-    _ bundle: Bundle, _ client: WidgetClient, _ options: CallOptions
+    _ bundle: Bundle, beside folder: String?, _ client: WidgetClient, _ options: CallOptions
   ) async throws -> BundleOutlook {
     var outlook = BundleOutlook()
     let set = "bundle/\(bundle.id)"
     let declared = Set(bundle.widgets.compactMap(\.id))
-    let inherited = try await inherited(by: bundle.id, client, options)
+    let shown = try await shown(client, options)
+    let inherited = inherited(by: bundle.id, shown)
     let own = inherited.union([set])
     var registered: [KindName: Kind] = [:]
     for kind in bundle.kinds.map(\.kind) {
@@ -82,7 +88,9 @@ struct BundleOutlook: Hashable, Sendable {
         outlook.remarks.append(remark)
       }
     }
-    outlook.remarks += try await leaving(set, keeping: declared, client, options)
+    outlook.remarks += try await leaving(set, keeping: declared, client, options) {
+      InstalledWidgets(besides: bundle.id, shown, in: folder)
+    }
     guard !bundle.widgets.isEmpty else { return outlook }
     if bundle.remarks.contains(where: { $0.foreignKind != nil }) {
       // A kind that the file no longer has goes with the installation.
@@ -113,13 +121,18 @@ struct BundleOutlook: Hashable, Sendable {
 
   /// The sets of the bundles whose kinds and widgets the host hands over to this bundle, because the
   /// id in their file has changed.
-  private static func inherited(
-    by id: String, _ client: WidgetClient, _ options: CallOptions
-  ) async throws -> Set<String> {
+  private static func inherited(by id: String, _ shown: [Widget]) -> Set<String> {
+    Set(shown.filter { $0.data["heir"] == .string(id) }.map(\.id.rawValue))
+  }
+
+  /// The widgets with the states of the bundles.
+  private static func shown(
+    _ client: WidgetClient, _ options: CallOptions
+  ) async throws -> [Widget] {
     guard let kind = KindName("bundle") else { return [] }
-    let shown = try await client.all(
-      Selector(kinds: [kind]), ReadMask(paths: ["id", "data"]), options)
-    return Set(shown.map(\.widget).filter { $0.data["heir"] == .string(id) }.map(\.id.rawValue))
+    return try await client.all(
+      Selector(kinds: [kind]), ReadMask(paths: ["id", "data"]), options
+    ).map(\.widget)
   }
 
   /// A widget as it is after the host has handed it over to the bundle. The fields that the former
@@ -137,31 +150,8 @@ struct BundleOutlook: Hashable, Sendable {
     return known
   }
 
-  /// The values of users that are lost with a widget of the bundle.
-  static func lost(with known: TaggedWidget, of set: String) -> [String] {
-    known.widget.applySet == set
-      ? known.owners.filter { $0.isLost(with: set) }.map(\.path) : []
-  }
-
-  /// A remark for each widget of the bundle, of any kind, that the file no longer declares and that
-  /// has values of users.
-  private static func leaving(
-    _ set: String, keeping declared: Set<WidgetID>, _ client: WidgetClient, _ options: CallOptions
-  ) async throws -> [Remark] {
-    // The values are asked for only of the widgets that leave.
-    let ids = try await client.all(Selector(), ReadMask(paths: ["id", "apply_set"]), options)
-      .map(\.widget).filter { $0.applySet == set && !declared.contains($0.id) }.map(\.id)
-    let mask = try ReadMask(paths: ["id", "apply_set", "owners", "data", "parameters", "labels"])
-    var remarks: [Remark] = []
-    for selector in FailureWarnings.selectors(ids, []) {
-      remarks += try await client.all(selector, mask, options)
-        .compactMap { removed($0, keeping: declared, by: set) }
-    }
-    return remarks
-  }
-
   /// `a, b, c, d, e, …`
-  private static func shortened(_ names: [String]) -> String {
+  static func shortened(_ names: [String]) -> String {
     names.prefix(idsMax).joined(separator: ", ") + (names.count > idsMax ? ", …" : "")
   }
 
@@ -334,7 +324,8 @@ struct BundleOutlook: Hashable, Sendable {
           + "\"\(spec.kind)\": a new widget replaces it",
         hint: paths.isEmpty
           ? "users have set no values on it"
-          : "the values that users set are lost: \(shortened(paths)); to keep them, leave "
+          : "the values that users set are lost at the installation: \(shortened(paths)); to keep "
+            + "them, leave "
             + "\"\(known.id)\" with the kind \"\(known.kind)\" in the file, and add the new widget "
             + "with another id")
     }
@@ -361,25 +352,6 @@ struct BundleOutlook: Hashable, Sendable {
         } ?? "remove the other widget with `widgetctl rm \(known.id)`")
         + ", which deletes the values that users set on it",
       isRefusal: true, owner: known.applySet)
-  }
-
-  /// A widget of the bundle that the file no longer declares, with values of users.
-  ///
-  /// - Parameter declared: the widgets that the file has.
-  static func removed(
-    _ known: TaggedWidget, keeping declared: Set<WidgetID>, by set: String
-  ) -> Remark? {
-    let id = known.widget.id
-    guard known.widget.applySet == set, !declared.contains(id) else { return nil }
-    let paths = lost(with: known, of: set)
-    guard !paths.isEmpty else { return nil }
-    return Remark(
-      path: "widgets.\(id)",
-      message: "the bundle no longer has the widget \"\(id)\", on which users set "
-        + shortened(paths),
-      hint:
-        "these values are lost with the widget, unless another installed bundle has the widget with "
-        + "the same kind; to keep the values, leave the widget in the file")
   }
 
   /// The fields that keep their value, though the file declares another.
@@ -478,7 +450,7 @@ extension WidgetClient {
   }
 
   /// All widgets that a selector selects.
-  fileprivate func all(
+  func all(
     _ selector: Selector, _ mask: ReadMask, _ options: CallOptions
   ) async throws -> [TaggedWidget] {
     var widgets: [TaggedWidget] = []

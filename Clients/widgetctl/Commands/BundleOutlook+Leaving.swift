@@ -1,0 +1,128 @@
+import WidgetBundle
+import WidgetBundleInstaller
+import WidgetClient
+import WidgetModel
+
+/// The widgets in the files of installed bundles.
+struct InstalledWidgets: Hashable, Sendable {
+  struct Declaration: Hashable, Sendable {
+    let bundle: String
+    let kind: KindName
+  }
+
+  private(set) var declarations: [WidgetID: [Declaration]] = [:]
+  /// The bundles whose files this process cannot read, in order.
+  private(set) var unread: [String] = []
+
+  init() {}
+
+  /// Those of all bundles but one.
+  ///
+  /// - Parameters:
+  ///   - shown: the widgets with the states of the host's bundles.
+  ///   - folder: a folder of bundles, which the host need not run.
+  init(besides id: String, _ shown: [Widget], in folder: String?) {
+    var seen: Set<String> = [id]
+    let list = folder.flatMap { try? BundleFolderOptions.installer(at: $0).list() } ?? []
+    for item in list {
+      guard case .success(let bundle) = item.bundle else { continue }
+      if seen.insert(bundle.id).inserted { add(bundle) }
+    }
+    for widget in shown {
+      guard let other = OwnerName.bundle(widget.id.rawValue), !seen.contains(other),
+        // Another bundle has taken the place of a bundle with an heir.
+        widget.data["heir"] ?? .string("") == .string("")
+      else { continue }
+      seen.insert(other)
+      guard case .string(let path)? = widget.data["path"],
+        let bundle = (try? BundleInstaller.anywhere.read(at: path))?.bundle, bundle.id == other
+      else {
+        unread.append(other)
+        continue
+      }
+      add(bundle)
+    }
+    unread.sort()
+  }
+
+  mutating func add(_ bundle: Bundle) {
+    for widget in bundle.widgets {
+      guard let id = widget.id else { continue }
+      declarations[id, default: []].append(Declaration(bundle: bundle.id, kind: widget.kind))
+    }
+  }
+}
+
+// The widgets that the file of a bundle no longer declares.
+extension BundleOutlook {
+  /// The values of users that are lost with a widget of the bundle.
+  static func lost(with known: TaggedWidget, of set: String) -> [String] {
+    known.widget.applySet == set
+      ? known.owners.filter { $0.isLost(with: set) }.map(\.path) : []
+  }
+
+  /// A remark for each widget of the bundle, of any kind, that the file no longer declares and that
+  /// has values of users.
+  ///
+  /// - Parameter others: reads the widgets of the other bundles, if there is such a widget.
+  static func leaving(
+    _ set: String, keeping declared: Set<WidgetID>, _ client: WidgetClient,
+    _ options: CallOptions, _ others: () -> InstalledWidgets
+  ) async throws -> [Remark] {
+    // The values are asked for only of the widgets that leave.
+    let ids = try await client.all(Selector(), ReadMask(paths: ["id", "apply_set"]), options)
+      .map(\.widget).filter { $0.applySet == set && !declared.contains($0.id) }.map(\.id)
+    guard !ids.isEmpty else { return [] }
+    let installed = others()
+    let mask = try ReadMask(
+      paths: ["id", "kind", "apply_set", "owners", "data", "parameters", "labels"])
+    var remarks: [Remark] = []
+    for selector in FailureWarnings.selectors(ids, []) {
+      remarks += try await client.all(selector, mask, options)
+        .compactMap { removed($0, keeping: declared, by: set, beside: installed) }
+    }
+    return remarks
+  }
+
+  /// A widget of the bundle that the file no longer declares, with values of users.
+  ///
+  /// An installation removes the widget at once, unless another bundle has the widget with the same
+  /// kind.
+  ///
+  /// - Parameters:
+  ///   - declared: the widgets that the file has.
+  ///   - others: the widgets of the other bundles.
+  static func removed(
+    _ known: TaggedWidget, keeping declared: Set<WidgetID>, by set: String,
+    beside others: InstalledWidgets = InstalledWidgets()
+  ) -> Remark? {
+    let (id, kind) = (known.widget.id, known.widget.kind)
+    guard known.widget.applySet == set, !declared.contains(id) else { return nil }
+    let paths = lost(with: known, of: set)
+    guard !paths.isEmpty else { return nil }
+    let message =
+      "the bundle no longer has the widget \"\(id)\", on which users set " + shortened(paths)
+    let found = others.declarations[id] ?? []
+    if let heir = found.first(where: { $0.kind == kind }) {
+      return Remark(
+        path: "widgets.\(id)", message: message,
+        hint: "bundle \(heir.bundle) has the widget with the same kind and takes it over, so these "
+          + "values stay")
+    }
+    let loss = "the installation removes the widget at once, with these values"
+    let reason: String
+    if let other = found.first {
+      reason = "bundle \(other.bundle) has the widget with the kind \(other.kind), so \(loss)"
+    } else if others.unread.isEmpty {
+      reason = "no other installed bundle has the widget, so \(loss)"
+    } else {
+      reason =
+        "\(loss), unless a bundle that this command cannot read has the widget with the kind "
+        + "\(kind): \(shortened(others.unread))"
+    }
+    return Remark(
+      path: "widgets.\(id)", message: message,
+      hint: "\(reason); to keep the values, leave the widget in the file, or first add it with the "
+        + "kind \(kind) to the file of another bundle")
+  }
+}
