@@ -55,6 +55,31 @@ public struct BundleDefaults: Sendable {
     return fitted
   }
 
+  /// For each value of a user that this version does not take, a message with the reason.
+  public func problems(with settings: ValueMap) -> [String] {
+    settings.entries.compactMap { entry -> String? in
+      do throws(UnfitSetting) {
+        _ = try fitted(entry.value, for: entry.key)
+        return nil
+      } catch {
+        return problem(with: entry.value, of: entry.key, error)
+      }
+    }
+  }
+
+  /// - Parameter reason: why the version does not take the value.
+  func problem(with value: Value, of name: String, _ reason: UnfitSetting) -> String {
+    let shown = if case .string(let text) = value { text } else { JSONWriter.compact(value) }
+    let short = shown.count > 80 ? "\(shown.prefix(80))…" : shown
+    let staying = "it stays in \(BundleDefaults.fileName) for a later version"
+    guard fields.contains(where: { $0.name == name }) else {
+      return "this version has no setting \(name.prefix(64)), so your value \(short) has no "
+        + "effect; \(staying)"
+    }
+    return "your value \(short) of the setting \(name) has no effect, because \(reason.message); "
+      + "the default holds, and \(staying)"
+  }
+
   /// Why a setting does not take a value.
   public struct UnfitSetting: Error, Hashable, Sendable {
     public let message: String
@@ -98,8 +123,7 @@ extension BundleFileReader {
         defaults.chosen[entry.key] = try defaults.fitted(entry.value, for: entry.key)
       } catch {
         defaults.passedOver[entry.key] = entry.value
-        defaults.problems.append(
-          "\(BundleDefaults.fileName): \(error.message); the default holds")
+        defaults.problems.append(defaults.problem(with: entry.value, of: entry.key, error))
       }
     }
     return defaults

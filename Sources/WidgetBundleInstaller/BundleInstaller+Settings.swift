@@ -28,6 +28,13 @@ extension BundleInstaller {
     return BundleDefaults.values(in: text) ?? [:]
   }
 
+  /// For each of the user's values that a version does not take, a message with the reason. The values
+  /// are those of the installed version.
+  public func droppedSettings(by bundle: Bundle) -> [String] {
+    bundle.defaults.problems(with: chosenSettings(of: bundle.id))
+      .map { "bundle \(bundle.id) \(bundle.version): \($0)" }
+  }
+
   /// Changes the user's values for settings: all, or none.
   ///
   /// - Parameter unset: The settings to reset to their default.

@@ -66,7 +66,8 @@ extension BundleInstaller {
     fsync(bundles.descriptor)
     return Outcome(
       bundle: bundle, former: former, wasThere: !isEmpty,
-      digest: BundleOrigin(in: try bundles.folder(id))?.digest, warnings: carried.warnings)
+      digest: BundleOrigin(in: try bundles.folder(id))?.digest,
+      warnings: droppedSettings(by: bundle) + carried.warnings)
   }
 
   /// Puts a folder in the place of a bundle, and keeps the former version.

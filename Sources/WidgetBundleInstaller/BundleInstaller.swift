@@ -273,7 +273,7 @@ public struct BundleInstaller: Sendable {
     }
     let bundle = found.bundle
     let file = found.file.replacing(root.path, with: "\(path)/\(bundle.id)")
-    let remarks = bundle.remarks.map { "\(file):\($0)" }
+    let remarks = bundle.remarks.map { "\(file):\($0)" } + droppedSettings(by: bundle)
     // The publisher must not decide these files: the installer and the user write them.
     for name in [
       BundleOrigin.name, BundleDefaults.fileName, BundleInstaller.newSettingsName,

@@ -66,7 +66,8 @@ struct BundleDiffCommand: AsyncParsableCommand {
       installer.misfits(at: self.source).map {
         BundleInstallerError.text($0.message, hint: $0.hint)
       }
-      + (answered?.missingKinds(of: bundle, file: found.file) ?? []) + outlook.remarks.map(\.text)
+      + (answered?.missingKinds(of: bundle, file: found.file) ?? [])
+      + (remote.remote ? [] : installer.droppedSettings(by: bundle)) + outlook.remarks.map(\.text)
     let kept = outlook.kept.map { $0.text.safeForTerminal + "\n" }.joined()
     let printer = global.session(socketPath: "").printer
     if printer.format == .table { for warning in warnings { BundleText.warn(warning) } }

@@ -119,6 +119,18 @@ struct BundleStanding: Hashable, Sendable {
     return path
   }
 
+  /// The folder of bundles from which a host runs a bundle; nil if no host is known to run it.
+  static func folder(of bundle: String, _ global: GlobalOptions) async -> String? {
+    guard let session = try? global.session() else { return nil }
+    let limit = min(global.limit ?? .seconds(2), .seconds(2))
+    let path = await path(of: bundle, session.client, CallOptions(timeout: limit))
+    await session.client.close()
+    guard let path, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
+      return nil
+    }
+    return String(path[..<slash])
+  }
+
   /// The reason why an installed bundle does not run, although the host runs its folder: the host
   /// runs the same bundle from another folder. Nil if it does not, or if this is unknown.
   static func rival(

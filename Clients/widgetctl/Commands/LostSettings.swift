@@ -1,3 +1,4 @@
+import WidgetBundle
 import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
@@ -16,6 +17,21 @@ struct LostSettings: Hashable, Sendable {
   /// Those of each bundle that has some.
   static func find(of bundles: [String], in installer: BundleInstaller) -> [LostSettings] {
     bundles.compactMap { LostSettings(of: $0, installer.chosenSettings(of: $0)) }
+  }
+
+  /// The user's values that a version of an installed bundle does not take. They stay in the file of
+  /// settings.
+  static func dropped(by bundle: Bundle, _ global: GlobalOptions) async -> [BundleProblem] {
+    guard !bundle.id.isEmpty,
+      let folder = await BundleStanding.folder(of: bundle.id, global)
+        ?? (try? BundleFolderOptions.usual())
+    else { return [] }
+    let settings = BundleFolderOptions.installer(at: folder).chosenSettings(of: bundle.id)
+    return bundle.defaults.problems(with: settings).map {
+      BundleProblem(
+        line: 1, column: 1, path: "defaults", message: $0,
+        hint: "`widgetctl bundle set \(bundle.id)` lists the settings of the installed version")
+    }
   }
 
   /// The same in the folder of the host, which names the values that differ from the defaults. Nil if
