@@ -29,8 +29,15 @@ package enum SpecialFile {
   package static func problem(
     ofFolder path: String, mode: UInt32
   ) -> (message: String, hint: String) {
-    ("\(path) is \(words(mode: mode)), not a folder", "replace it with a folder, or remove it")
+    (
+      "\(path) is \(words(mode: mode)), not a folder",
+      "replace it with a folder, or remove it. \(loss)"
+    )
   }
+
+  /// The effect of the removal of an entry in the place of a bundle's folder.
+  package static let loss =
+    "If a bundle had this place, its widgets are removed with their data 30 seconds after that"
 
   /// The problem of an entry of a bundle's folder that must be a file.
   package static func problem(

@@ -37,7 +37,7 @@ extension BundleInstaller {
           ? "a version is kept when another is installed in its place"
           : "versions that are kept: \(kept)")
     }
-    let bundle = try read(in: try versions.folder(name)).bundle
+    let bundle = try restorable(name, in: versions)
     guard bundle.id == id else {
       throw .refused(
         "\(versions.path)/\(name) holds the bundle \"\(bundle.id)\"",
@@ -82,11 +82,8 @@ extension BundleInstaller {
       guard rename(from, to) == 0 else { throw Folder.failure("make", to) }
       return (nil, false, [])
     }
-    if let target = bundles.textOfLink(id) { throw BundleInstaller.isLink(to, target) }
-    guard entry == .folder, let former = try? bundles.folder(id), try isBundleFolder(former) else {
-      throw .refused(
-        "\(to) already exists, and is not a bundle", hint: "move it elsewhere, and install again")
-    }
+    try checkIsReplaceable(id, entry, in: bundles)
+    let former = try bundles.folder(id)
     let before = (try? read(in: former))?.bundle
     let version = before?.version
     let isEmpty = try former.names().isEmpty
@@ -113,6 +110,45 @@ extension BundleInstaller {
     }
     try prune(id, in: bundles)
     return (version, !isEmpty, warnings)
+  }
+
+  /// The reason why `install` refuses a bundle of this id: another entry has the place of its folder.
+  public func obstacle(to id: String) -> BundleInstallerError? {
+    guard let bundles = try? Folder(path), let entry = bundles.entry(id) else { return nil }
+    do throws(BundleInstallerError) {
+      try checkIsReplaceable(id, entry, in: bundles)
+      return nil
+    } catch { return error }
+  }
+
+  /// - Parameter entry: the entry in the place of the bundle's folder.
+  private func checkIsReplaceable(
+    _ id: String, _ entry: Folder.Entry, in bundles: Folder
+  ) throws(BundleInstallerError) {
+    let place = "\(path)/\(id)"
+    if let target = bundles.textOfLink(id) { throw BundleInstaller.isLink(place, target) }
+    guard entry == .folder, let former = try? bundles.folder(id), try isBundleFolder(former) else {
+      throw .refused(
+        "\(place) already exists, and is not a bundle",
+        hint: "move it elsewhere, and install again")
+    }
+  }
+
+  /// A kept version.
+  ///
+  /// - Throws: if it cannot run, in words about a version that was kept.
+  private func restorable(_ name: String, in versions: Folder) throws(BundleInstallerError) -> Bundle
+  {
+    let folder = try versions.folder(name)
+    for file in BundleInstaller.fileNames where folder.entry(file) != nil {
+      guard let mode = FileMode.of("\(folder.path)/\(file)"), !SpecialFile.isFile(mode: mode)
+      else { continue }
+      throw .refused(
+        "the kept version \(folder.path) cannot run, because its \(file) is "
+          + SpecialFile.words(mode: mode),
+        hint: "install the version that you want")
+    }
+    return try read(in: folder).bundle
   }
 
   /// Exchanges the entries at two paths.

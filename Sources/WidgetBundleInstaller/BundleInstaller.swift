@@ -434,7 +434,9 @@ public struct BundleInstaller: Sendable {
     }
     if let target = bundles.textOfLink(id) { throw BundleInstaller.isLink("\(path)/\(id)", target) }
     guard entry == .folder, try isBundleFolder(try bundles.folder(id)) else {
-      throw .refused("\(path)/\(id) is not a bundle", hint: "if nobody needs it, delete it with rm")
+      throw .refused(
+        "\(path)/\(id) is not a bundle",
+        hint: "if nobody needs it, delete it with rm. \(SpecialFile.loss)")
     }
   }
 

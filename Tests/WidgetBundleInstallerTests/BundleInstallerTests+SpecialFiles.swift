@@ -125,6 +125,40 @@ extension BundleInstallerTests {
         == "\(path) is a named pipe, not a folder; name a folder")
   }
 
+  @Test(arguments: Special.all)
+  func `an entry in the place of a bundle's folder is an obstacle to its installation`(
+    special: Special
+  ) throws {
+    scratch.write("bundles/there/bundle.yaml", Texts.bundle("there"))
+    let place = "\(scratch.path)/bundles/desk"
+    #expect(installer.obstacle(to: "desk") == nil && installer.obstacle(to: "there") == nil)
+    try special.make(at: place)
+    let words = "\(place) already exists, and is not a bundle; move it elsewhere, and install again"
+    let bytes = archive("desk")
+    #expect(
+      told { () throws(BundleInstallerError) in
+        _ = try installer.install(bytes: bytes, name: "a.tar")
+      } == words)
+    #expect(
+      told { () throws(BundleInstallerError) in
+        if let error = installer.obstacle(to: "desk") { throw error }
+      } == words)
+    let removal = told { () throws(BundleInstallerError) in try installer.remove("desk") }
+    #expect(removal.hasSuffix("its widgets are removed with their data 30 seconds after that"))
+  }
+
+  @Test(arguments: Special.all)
+  func `a kept version whose file is no file cannot be restored`(special: Special) throws {
+    let file = scratch.write("bundles/desk/bundle.yaml", "")
+    #expect(unlink(file) == 0)
+    try special.make(at: file)
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    #expect(
+      told { () throws(BundleInstallerError) in _ = try installer.rollback("desk") }
+        == "the kept version \(scratch.path)/bundles/.versions/desk/1 cannot run, because its "
+        + "bundle.yaml is \(special.words); install the version that you want")
+  }
+
   @Test func `a rollback without a live version replaces nothing`() throws {
     _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     let next = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")

@@ -71,7 +71,9 @@ extension BundleInstallerTests {
     #expect(
       try reasons() == [
         "desk": "1.0.0",
-        "pipe": "\(pipe) is a named pipe, not a folder; replace it with a folder, or remove it",
+        "pipe": "\(pipe) is a named pipe, not a folder; replace it with a folder, or remove it. "
+          + "If a bundle had this place, its widgets are removed with their data 30 seconds after "
+          + "that",
       ])
   }
 

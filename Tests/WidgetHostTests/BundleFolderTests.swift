@@ -213,7 +213,8 @@ struct BundleFolderTests {
     #expect(look(into: path) == "nothing")
     #expect(
       suspicion(about: path)
-        == "\(path) is \(words), not a folder; replace it with a folder, or remove it")
+        == "\(path) is \(words), not a folder; replace it with a folder, or remove it. If a bundle had "
+        + "this place, its widgets are removed with their data 30 seconds after that")
     #expect(BundleFolders.isUnwatchable(path))
   }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import WidgetBundle
 import WidgetBundleInstaller
 import WidgetClient
@@ -49,7 +50,10 @@ struct BundleDiffCommand: AsyncParsableCommand {
     let isInstalled: Bool
     let differences: [BundleDifference]
     if remote.remote {
-      let answer = try await BundleRemote.diff(source, global)
+      // The file is enough. The host would refuse an archive of a folder with pipes.
+      let sent: BundleSource =
+        BundleDiffCommand.isFolder(self.source) ? .path(found.file) : source
+      let answer = try await BundleRemote.diff(sent, global)
       isInstalled = answer.isInstalled
       differences = answer.differences.map {
         BundleDifference(path: $0.path, before: $0.before, after: $0.after)
@@ -62,12 +66,13 @@ struct BundleDiffCommand: AsyncParsableCommand {
     let answered = await BundleOutlook.of(
       bundle, global, beside: remote.remote ? nil : installer.path)
     let outlook = answered ?? BundleOutlook()
-    let warnings =
-      installer.misfits(at: self.source).map {
-        BundleInstallerError.text($0.message, hint: $0.hint)
-      }
-      + (answered?.missingKinds(of: bundle, file: found.file) ?? [])
-      + (remote.remote ? [] : installer.droppedSettings(by: bundle)) + outlook.remarks.map(\.text)
+    var told = installer.misfits(at: self.source).map {
+      BundleInstallerError.text($0.message, hint: $0.hint)
+    }
+    if !remote.remote { told += BundleDiffCommand.obstacles(to: bundle.id, in: installer) }
+    told += answered?.missingKinds(of: bundle, file: found.file) ?? []
+    if !remote.remote { told += installer.droppedSettings(by: bundle) }
+    let warnings = told + outlook.remarks.map(\.text)
     let kept = outlook.kept.map { $0.text.safeForTerminal + "\n" }.joined()
     let printer = global.session(socketPath: "").printer
     if printer.format == .table { for warning in warnings { BundleText.warn(warning) } }
@@ -96,5 +101,16 @@ struct BundleDiffCommand: AsyncParsableCommand {
       }
       return differences.map { "\($0)".safeForTerminal + "\n" }.joined() + kept
     }
+  }
+
+  private static func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// Why the installation is refused, if another entry has the place of the bundle's folder.
+  static func obstacles(to id: String, in installer: BundleInstaller) -> [String] {
+    guard let error = installer.obstacle(to: id) else { return [] }
+    return ["`bundle install` refuses the bundle: \(CommandFailure(error).message)"]
   }
 }
