@@ -137,8 +137,9 @@ extension BundleInstaller {
   /// A kept version.
   ///
   /// - Throws: if it cannot run, in words about a version that was kept.
-  private func restorable(_ name: String, in versions: Folder) throws(BundleInstallerError) -> Bundle
-  {
+  private func restorable(
+    _ name: String, in versions: Folder
+  ) throws(BundleInstallerError) -> Bundle {
     let folder = try versions.folder(name)
     for file in BundleInstaller.fileNames where folder.entry(file) != nil {
       guard let mode = FileMode.of("\(folder.path)/\(file)"), !SpecialFile.isFile(mode: mode)

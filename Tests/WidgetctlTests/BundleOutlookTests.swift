@@ -20,8 +20,11 @@ struct BundleOutlookTests {
     #expect(remark.isRefusal)
     #expect(
       try BundleOutlook.claimed(kind(), by: "gauges").text
-        == "kind \"gauge\" belongs to provider gauges, so the daemon refuses this bundle; rename the"
-        + " kind, or remove it with `widgetctl rm-kind gauge`")
+        == "kind \"gauge\" belongs to the set or provider gauges, so the daemon refuses this bundle;"
+        + " rename the kind, or remove it with `widgetctl rm-kind gauge`")
+    #expect(
+      try BundleOutlook.claimed(kind(), by: "default").message.contains(
+        "belongs to the set default, so the daemon"))
   }
 
   @Test(arguments: [
@@ -329,6 +332,8 @@ struct BundleOutlookTests {
     }
     let two = standing("running", "", others: 2)
     #expect(two.text == "running, +2 of others: a, b")
+    #expect(two.othersText == ", +2 of others: a, b")
+    #expect(standing("running", "", others: 0).othersText.isEmpty)
     let six = standing("failing", "x", others: 6)
     #expect(six.text == "failing: x, +6 of others: a, b, …")
   }

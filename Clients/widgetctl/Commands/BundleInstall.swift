@@ -220,13 +220,13 @@ struct BundleListCommand: AsyncParsableCommand {
           let standing = standing(item)
           let reason = BundleListCommand.reason(error)
           let isTold = ["failed", "stopped"].contains(standing?.state)
+          let state = standing.map {
+            isTold ? "\($0.stateWords): \(reason)\($0.othersText)" : "\($0.text); \(reason)"
+          }
           table.add(
             .init(standing?.id ?? item.id), .init(standing?.version.nonEmpty ?? "-"), .init("-"),
             .init(standing.map { "\($0.widgetCount)" } ?? "-"),
-            .init(
-              standing.map { "\(isTold ? $0.stateWords + ":" : $0.text + ";") \(reason)" }
-                ?? reason,
-              .bad, reason: reason))
+            .init(state ?? reason, .bad, reason: reason))
         }
       }
       for standing in missing {

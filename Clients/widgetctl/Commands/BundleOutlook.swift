@@ -215,7 +215,10 @@ struct BundleOutlook: Hashable, Sendable {
 
   static func claimed(_ kind: KindName, by provider: String) -> Remark {
     let bundle = OwnerName.bundle(provider)
-    let owner = bundle.map { "bundle \($0)" } ?? "provider \(provider)"
+    // A set and a provider can have the same name. `apply` has this set by default.
+    let owner =
+      bundle.map { "bundle \($0)" }
+      ?? (provider == "default" ? "the set default" : "the set or provider \(provider)")
     let step =
       bundle.map { "remove it from the file of bundle \($0)" }
       ?? "remove it with `widgetctl rm-kind \(kind)`"

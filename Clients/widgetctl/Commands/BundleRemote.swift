@@ -197,6 +197,7 @@ enum BundleRemote {
           bundle.problem.isEmpty
           ? standing?.text ?? BundleListCommand.unreported
           : "\(standing?.stateWords ?? "failed"): \(BundleStanding.firstLine(of: bundle.problem))"
+            + (standing?.othersText ?? "")
         table.add(
           .init(bundle.id), .init(bundle.version.isEmpty ? "-" : bundle.version),
           .init("\(bundle.kinds.count)"), .init("\(bundle.widgets.count)"),

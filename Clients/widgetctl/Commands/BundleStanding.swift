@@ -67,10 +67,13 @@ struct BundleStanding: Hashable, Sendable {
   }
 
   /// On one line: `failing: widget note: Feed failed: no answer (since …)`, `running, +2 of others: a, b`
-  var text: String {
+  var text: String { standing + othersText }
+
+  /// `, +2 of others: a, b`; empty if there are none.
+  var othersText: String {
+    guard others > 0 else { return "" }
     let more = others > othersFirst.count ? ", …" : ""
-    let list = othersFirst.joined(separator: ", ") + more
-    return standing + (others > 0 ? ", +\(others) of others: \(list)" : "")
+    return ", +\(others) of others: \(othersFirst.joined(separator: ", "))\(more)"
   }
 
   private var standing: String {
