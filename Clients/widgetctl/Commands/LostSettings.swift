@@ -46,8 +46,9 @@ struct LostSettings: Hashable, Sendable {
       }
       return values
     } catch {
-      // The removal then reports the missing bundle.
-      return error.status?.code == .notFound ? [:] : nil
+      // The removal fails for the same reason, and reports it.
+      let code = error.status?.code
+      return code == .notFound || code == .unavailable || code == .permissionDenied ? [:] : nil
     }
   }
 
