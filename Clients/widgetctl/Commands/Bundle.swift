@@ -320,9 +320,9 @@ struct BundleValidateCommand: AsyncParsableCommand {
         let outlook = await BundleOutlook.of(bundle, global)
         let remarks = outlook?.remarks(of: bundle) ?? bundle.remarks
         problems += BundleText.remarks(remarks, file: found.file)
-        let met =
-          installer.misfits(at: source) + (await LostSettings.dropped(by: bundle, global))
-          + (outlook?.remarks.map(\.problem) ?? [])
+        var met = installer.misfits(at: source)
+        met += await LostSettings.dropped(by: bundle, outlook == nil ? nil : global)
+        met += outlook?.remarks.map(\.problem) ?? []
         problems += met.map { BundleText.warning($0, file: found.file) }.joined()
         documents.append(
           .map([

@@ -56,7 +56,10 @@ struct BundleInstallCommand: AsyncParsableCommand {
     var missing: MissingFolder?
     if let found = try? installer.read(source) {
       outlook = await BundleOutlook.of(found.bundle, global, beside: installer.path)
-      missing = await MissingFolder.of(found.bundle.id, in: installer.path, global)
+      // A daemon that has not answered is not asked again.
+      if outlook != nil {
+        missing = await MissingFolder.of(found.bundle.id, in: installer.path, global)
+      }
     }
     let outcome = try folder.carryOut { () throws(BundleInstallerError) in
       switch source {

@@ -21,11 +21,12 @@ struct LostSettings: Hashable, Sendable {
 
   /// The user's values that a version of an installed bundle does not take. They stay in the file of
   /// settings.
-  static func dropped(by bundle: Bundle, _ global: GlobalOptions) async -> [BundleProblem] {
-    guard !bundle.id.isEmpty,
-      let folder = await BundleStanding.folder(of: bundle.id, global)
-        ?? (try? BundleFolderOptions.usual())
-    else { return [] }
+  ///
+  /// - Parameter global: nil to look into the usual folder, without a question to the daemon.
+  static func dropped(by bundle: Bundle, _ global: GlobalOptions?) async -> [BundleProblem] {
+    var place: String?
+    if let global { place = await BundleStanding.folder(of: bundle.id, global) }
+    guard let folder = place ?? (try? BundleFolderOptions.usual()) else { return [] }
     let settings = BundleFolderOptions.installer(at: folder).chosenSettings(of: bundle.id)
     return bundle.defaults.problems(with: settings).map {
       BundleProblem(
