@@ -154,7 +154,7 @@ import WidgetModel
     func told(_ outcome: BundleInstaller.Outcome) -> [String] {
       outcome.warnings.filter { $0.contains("has no effect") }
     }
-    #expect(told(try installer.install(bytes: next, name: "a.tar")) == dropped)
+    #expect(try told(installer.install(bytes: next, name: "a.tar")) == dropped)
     let second = try installer.configured("desk").defaults
     #expect(second.values == ["pause": .int(5)])
     #expect(second.passedOver == ["unit": .string("F"), "pause": .string("90s")])
@@ -162,7 +162,7 @@ import WidgetModel
       installer.chosenSettings(of: "desk") == ["unit": .string("F"), "pause": .string("90s")])
     #expect(second.problems.count == 2)
     #expect(second.problems.map { "bundle desk 2.0.0: \($0)" } == dropped)
-    #expect(told(try installer.rollback("desk")).isEmpty)
+    #expect(try told(installer.rollback("desk")).isEmpty)
     #expect(try installer.configured("desk").defaults.values["unit"] == .string("F"))
     try set(nil)
     #expect(scratch.read("bundles/desk/.settings.json") == nil)
