@@ -100,11 +100,11 @@ struct HostCommand: AsyncParsableCommand {
           roots: roots, areRootsUsual: bundles.isEmpty, home: home, programFolders: programFolders,
           variables: variables, isStub: stub),
         daemon: ClientConnection(WidgetClient(socketPath: socketPath)),
-        read: { [variables] text, settings in
+        read: { [variables] text, isJSON, settings in
           do throws(InvalidBundle) {
             return .success(
               try BundleReader.read(
-                text, settings: settings, environment: variables,
+                text, isJSON: isJSON, settings: settings, environment: variables,
                 timeZones: { zones.rules($0) }))
           } catch {
             return .failure(BundleRefusal(problems: error.problems.map { "\($0)" }))

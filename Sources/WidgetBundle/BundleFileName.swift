@@ -6,6 +6,9 @@ package enum BundleFileName {
   package static let all = ["bundle.yaml", "bundle.yml", "bundle.json"]
   private static let endings = [".yaml", ".yml", ".json"]
 
+  /// Whether a file must be JSON. Other files may be YAML or JSON.
+  package static func isJSON(_ path: String) -> Bool { path.hasSuffix(".json") }
+
   /// The problem of a folder that has a file with almost the name of a bundle's, but no bundle's file.
   /// Nil for a folder without such a file.
   ///

@@ -16,17 +16,19 @@ public enum BundleReader {
   /// The bundle that a JSON or YAML text describes.
   ///
   /// - Parameters:
+  ///   - isJSON: whether the text must be JSON, as in a file `*.json`.
   ///   - settings: the user's values for the bundle's settings: the text of `BundleDefaults.fileName`.
   ///   - environment: the host's variables, for `environment.NAME` in expressions.
   ///   - timeZones: the rules of time zones, for expressions.
   /// - Throws: all mistakes in the text.
   public static func read(
-    _ text: String, settings: String? = nil, environment: [String: String] = [:],
+    _ text: String, isJSON: Bool = false, settings: String? = nil,
+    environment: [String: String] = [:],
     timeZones: (@Sendable (String) -> TimeZoneRules?)? = nil
   ) throws(InvalidBundle) -> Bundle {
     let lines = SourceLines(text)
     let root: SourceNode?
-    do throws(BundleProblem) { root = try SourceReader.read(text) } catch {
+    do throws(BundleProblem) { root = try SourceReader.read(text, isJSON: isJSON) } catch {
       throw InvalidBundle([error], lines)
     }
     guard let root, !root.isNull else {

@@ -63,8 +63,11 @@ enum SourceReader {
   static let nodesMax = 100_000
 
   /// The document; nil if the text is empty.
-  static func read(_ text: String) throws(BundleProblem) -> SourceNode? {
+  ///
+  /// - Parameter isJSON: whether the text must be JSON. Otherwise it may be YAML.
+  static func read(_ text: String, isJSON: Bool = false) throws(BundleProblem) -> SourceNode? {
     try checkLength(text)
+    if isJSON { try checkJSON(text) }
     return try read(text) { (text) throws(YAMLFailure) in
       try YAMLReader.document(
         of: text, .init(nodesMax: nodesMax, depthMax: depthMax, expandsAliases: false))
@@ -113,6 +116,16 @@ enum SourceReader {
   private static func looksLikeJSON(_ text: String) -> Bool {
     let first = text.utf8.first { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }
     return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+  }
+
+  /// YAML takes most of JSON with mistakes, with other values: `hello"` is a text with a quote.
+  private static func checkJSON(_ text: String) throws(BundleProblem) {
+    // An empty text has words of its own.
+    guard text.utf8.contains(where: { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }) else { return }
+    do throws(JSONReader.Failure) { _ = try JSONReader.value(of: text, from: .program) } catch {
+      let mistake = JSONMistake(error, in: text)
+      throw problem(at: mistake.place, mistake.message, hint: mistake.hint)
+    }
   }
 
   /// JSON writes a character beyond 16 bits as two escapes, which YAML does not know:

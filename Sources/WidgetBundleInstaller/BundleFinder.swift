@@ -89,7 +89,8 @@ struct BundleFinder {
       throw .refused("\(file) is not well-formed UTF-8", hint: "save it as UTF-8")
     }
     do throws(InvalidBundle) {
-      let bundle = try BundleReader.read(text, settings: settings, timeZones: timeZones)
+      let bundle = try BundleReader.read(
+        text, isJSON: BundleFileName.isJSON(file), settings: settings, timeZones: timeZones)
       return BundleInstaller.Found(bundle: bundle, file: file, text: text)
     } catch {
       throw .invalid(file: file, error)

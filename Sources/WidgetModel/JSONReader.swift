@@ -10,8 +10,22 @@ package struct JSONReader {
     package let line: Int
     package let column: Int
     package let reason: String
+    package let site: Site
     /// Whether a number is larger than a double can be.
     package var isNumberTooLarge = false
+
+    /// The part of the text that belongs at `offset`.
+    package enum Site: Hashable {
+      case value, key, colon
+      /// The rest of a text in quotes, which has no quote at its end.
+      case quote
+      /// A comma or the closing bracket.
+      case comma
+      /// The end of the text.
+      case end
+      /// Another part of a value.
+      case rest
+    }
 
     package var description: String { "\(line):\(column): \(reason)" }
   }
@@ -45,7 +59,7 @@ package struct JSONReader {
     let value = try reader.value(depth: 0)
     reader.skipSpace()
     guard reader.offset == reader.bytes.count else {
-      throw reader.failure("there is more text after the value")
+      throw reader.failure("there is more text after the value", .end)
     }
     return value
   }
@@ -71,13 +85,13 @@ package struct JSONReader {
 
   private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
 
-  private func failure(_ reason: String) -> Failure {
+  private func failure(_ reason: String, _ site: Failure.Site = .rest) -> Failure {
     let before = bytes[..<min(offset, bytes.count)]
     let newline = UInt8(ascii: "\n")
     let line = before.reduce(1) { $1 == newline ? $0 + 1 : $0 }
     let start = before.lastIndex(of: newline).map { $0 + 1 } ?? 0
     return Failure(
-      offset: offset, line: line, column: before.count - start + 1, reason: reason)
+      offset: offset, line: line, column: before.count - start + 1, reason: reason, site: site)
   }
 
   private mutating func skipSpace() {
@@ -97,7 +111,7 @@ package struct JSONReader {
       throw failure("nests deeper than \(JSONReader.depthMax) levels")
     }
     switch next {
-    case nil: throw failure("a value is missing")
+    case nil: throw failure("a value is missing", .value)
     case UInt8(ascii: "{"): return .map(try object(depth: depth))
     case UInt8(ascii: "["): return .list(try array(depth: depth))
     case UInt8(ascii: "\""): return .string(try string())
@@ -110,7 +124,7 @@ package struct JSONReader {
 
   private mutating func literal(_ text: StaticString, _ value: Value) throws(Failure) -> Value {
     let word = text.withUTF8Buffer { Array($0) }
-    guard bytes[offset...].starts(with: word) else { throw failure("this is not a value") }
+    guard bytes[offset...].starts(with: word) else { throw failure("this is not a value", .value) }
     offset += word.count
     return value
   }
@@ -125,7 +139,7 @@ package struct JSONReader {
       values.append(try value(depth: depth + 1))
       skipSpace()
       if take(UInt8(ascii: "]")) { return values }
-      guard take(UInt8(ascii: ",")) else { throw failure("expected , or ] in a list") }
+      guard take(UInt8(ascii: ",")) else { throw failure("expected , or ] in a list", .comma) }
     }
   }
 
@@ -137,18 +151,18 @@ package struct JSONReader {
     if take(UInt8(ascii: "}")) { return [:] }
     while true {
       skipSpace()
-      guard next == UInt8(ascii: "\"") else { throw failure("expected a key in quotes") }
+      guard next == UInt8(ascii: "\"") else { throw failure("expected a key in quotes", .key) }
       let key = try string()
       guard origin == .program || seen.insert(Array(key.utf8)).inserted else {
         throw failure("the key \(JSONWriter.quoted(key)) appears twice")
       }
       skipSpace()
-      guard take(UInt8(ascii: ":")) else { throw failure("expected : after a key") }
+      guard take(UInt8(ascii: ":")) else { throw failure("expected : after a key", .colon) }
       skipSpace()
       entries.append(.init(key: key, value: try value(depth: depth + 1)))
       skipSpace()
       if take(UInt8(ascii: "}")) { return ValueMap(entries) }
-      guard take(UInt8(ascii: ",")) else { throw failure("expected , or } in an object") }
+      guard take(UInt8(ascii: ",")) else { throw failure("expected , or } in an object", .comma) }
     }
   }
 
@@ -163,7 +177,7 @@ package struct JSONReader {
     _ = take(UInt8(ascii: "-"))
     let leadsWithZero = next == UInt8(ascii: "0")
     let whole = digits()
-    guard whole > 0 else { throw failure("this is not a value") }
+    guard whole > 0 else { throw failure("this is not a value", .value) }
     guard whole == 1 || !leadsWithZero else { throw failure("a number cannot start with 0") }
     var isWhole = true
     if take(UInt8(ascii: ".")) {
@@ -205,17 +219,17 @@ package struct JSONReader {
         offset += 1
         try escape(into: &text)
       case 0..<0x20:
-        throw failure("control characters must be escaped in text")
+        throw failure("control characters must be escaped in text", .quote)
       default:
         text.append(byte)
         offset += 1
       }
     }
-    throw failure("the closing quote is missing")
+    throw failure("the closing quote is missing", .quote)
   }
 
   private mutating func escape(into text: inout [UInt8]) throws(Failure) {
-    guard let byte = next else { throw failure("the closing quote is missing") }
+    guard let byte = next else { throw failure("the closing quote is missing", .quote) }
     offset += 1
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(byte)

@@ -9,8 +9,10 @@ import CYAML
 struct MissingEnd {
   /// The place of the opening bracket or quote.
   let place: YAMLPlace
-  private let message: String
-  private let hint: String
+  let message: String
+  /// The next step. In JSON, this is all that can be done.
+  let advice: String
+  private let alternative: String
 
   /// Nil if no end is missing, or if another mistake comes first.
   ///
@@ -26,26 +28,17 @@ struct MissingEnd {
   fileprivate init(of bracket: EndScan.Bracket, _ advice: String) {
     place = bracket.place
     message = "\"\(bracket.isBrace ? "{" : "[")\" is not closed"
-    hint =
-      "add \"\(bracket.close)\"\(advice); if the bracket is part of a text, put this text in quotes"
+    self.advice = "add \"\(bracket.close)\"\(advice)"
+    alternative = "; if the bracket is part of a text, put this text in quotes"
   }
 
   fileprivate init(ofQuoteAt place: YAMLPlace) {
-    (self.place, message, hint) = (place, "the closing quote is missing", "add it")
+    (self.place, message, advice) = (place, "the closing quote is missing", "add it")
+    alternative = ""
   }
 
-  var words: (message: String, hint: String, place: YAMLPlace) { (message, hint, place) }
-}
-
-extension YAMLFailure {
-  /// The bracket, brace or quote that has no end, for readers of JSON: the message, a hint and the
-  /// place. Nil if no end is missing, or if another mistake comes first.
-  ///
-  /// - Parameter limit: the place where the reader stopped.
-  public static func missingEnd(
-    in text: String, before limit: YAMLPlace
-  ) -> (message: String, hint: String, place: YAMLPlace)? {
-    MissingEnd(in: text, before: limit)?.words
+  var words: (message: String, hint: String, place: YAMLPlace) {
+    (message, advice + alternative, place)
   }
 }
 

@@ -277,7 +277,7 @@ struct AdapterTests {
   private func host(_ daemon: Daemon) throws -> Host {
     try Host(
       Host.Options(roots: [], home: "/", seed: 1), daemon: daemon,
-      read: { _, _ in .failure(BundleRefusal(problems: [])) }, report: { _ in })
+      read: { _, _, _ in .failure(BundleRefusal(problems: [])) }, report: { _ in })
   }
 
   private func bundle(_ source: String) throws -> Bundle {

@@ -26,7 +26,7 @@ struct BundleFolderTests {
   }
 
   private func look(into folder: String) -> String {
-    let refuse: BundleFolders.Reader = { text, settings in
+    let refuse: BundleFolders.Reader = { text, _, settings in
       .failure(BundleRefusal(problems: ["1:1: read: \(text)\(settings ?? "")"]))
     }
     switch BundleFolders.look(into: folder, refuse) {
@@ -39,7 +39,7 @@ struct BundleFolderTests {
     let place = try Place()
     let bundle = try BundleReader.read(
       "{bundle: desk, format: 1, version: 1.0.0, kinds: {k: {content: {label: x}}}}")
-    let read: BundleFolders.Reader = { _, _ in .success(bundle) }
+    let read: BundleFolders.Reader = { _, _, _ in .success(bundle) }
     func isInstalled() -> Bool {
       if case .installed = BundleFolders.look(into: place.bundle, read) { true } else { false }
     }

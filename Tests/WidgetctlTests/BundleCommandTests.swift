@@ -90,11 +90,12 @@ struct BundleCommandTests {
     ("{\"a\": \"\\ud83d\\ude00\", \"b\": [1}", "1:28: \"[\" is not closed"),
     ("{\"a\": {\n\"b\": \"\\uD83D\\uDE00\",\n\"c\": {\"d\": [1}}}", "3:12: \"[\" is not closed"),
     ("[{\"a\": 1, {\"b\": 2}]", "1:2: \"{\" is not closed; add \"}\" before the \"]\""),
-    ("[", "1:1: \"[\" is not closed; add \"]\";"),
+    ("[", "1:1: \"[\" is not closed; add \"]\""),
     ("{\"a\": 1,", "1:1: \"{\" is not closed"),
     ("{\"a\": 1, \"b\"", "1:1: \"{\" is not closed"),
     ("{\"a\": 1,}", "1:9: expected a key in quotes"),
     ("{\"a\" 1}", "1:6: expected : after a key"),
+    ("{\"é\": x\"}", "1:7: the opening quote is missing; add it"),
     ("{\"a\": 1 \"b\": 2}\n{\"c\": [1", "1:9: expected , or } in an object"),
   ])
   func `a missing bracket of JSON is named where it begins`(text: String, message: String) {

@@ -328,7 +328,8 @@ struct WidgetFileTests {
     }
     #expect(
       failure?.message
-        == "f.json:2:8: this is not a value\n  2 | {\"id\": a}]\n    |        ^")
+        == "f.json:2:8: this is not a value; put text in double quotes\n"
+        + "  2 | {\"id\": a}]\n    |        ^")
   }
 
   @Test func `the growth by aliases is limited`() {

@@ -18,21 +18,15 @@ enum DocumentReader {
     let looksLikeJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     if looksLikeJSON || name.hasSuffix(".json") {
       do throws(JSONReader.Failure) { return try JSONReader.values(of: text) } catch {
-        let stop = YAMLPlace(line: error.line, column: error.column)
-        let missing =
-          error.reason.hasPrefix("expected ") || error.reason == "a value is missing"
-          ? YAMLFailure.missingEnd(in: text, before: stop) : nil
-        let place = missing?.place ?? stop
-        let reason = missing.map { "\($0.message); \($0.hint)" } ?? error.reason
-        let failure = CommandFailure(
-          .invalidArgument, DocumentPlaces.message(reason, name: name, at: place, in: text))
-        guard !name.hasSuffix(".json") else { throw failure }
+        let mistake = JSONMistake(error, in: text)
+        let refusal = failure(mistake.message, mistake.hint, at: mistake.place, name, text)
+        guard !name.hasSuffix(".json") else { throw refusal }
         // YAML's flow style starts the same way. Only JSON has quotes around every key.
         let next = text.utf8.lazy.filter { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }.dropFirst()
           .first
         let isPlainMap = first == UInt8(ascii: "{") && next != UInt8(ascii: "\"")
         do throws(CommandFailure) { return try yaml(text, name: name) } catch {
-          throw isPlainMap ? error : failure
+          throw isPlainMap ? error : refusal
         }
       }
     }
@@ -52,11 +46,16 @@ enum DocumentReader {
         .filter { $0 != .null }
     } catch {
       let words = error.words(in: text)
-      let hint = words.hint.isEmpty ? "" : "; \(words.hint)"
-      throw CommandFailure(
-        .invalidArgument,
-        DocumentPlaces.message(words.message + hint, name: name, at: words.place, in: text))
+      throw failure(words.message, words.hint, at: words.place, name, text)
     }
+  }
+
+  private static func failure(
+    _ message: String, _ hint: String, at place: YAMLPlace, _ name: String, _ text: String
+  ) -> CommandFailure {
+    let reason = hint.isEmpty ? message : "\(message); \(hint)"
+    return CommandFailure(
+      .invalidArgument, DocumentPlaces.message(reason, name: name, at: place, in: text))
   }
 
   private static func value(of node: YAMLNode) throws(YAMLFailure) -> Value {

@@ -12,7 +12,9 @@ enum BundleFolders {
   /// Reads a bundle from a file's text and the user's settings, or returns the mistakes as lines
   /// `line:column: message`.
   typealias Reader =
-    @Sendable (_ text: String, _ settings: String?) -> Result<Bundle, BundleRefusal>
+    @Sendable (_ text: String, _ isJSON: Bool, _ settings: String?) -> Result<
+      Bundle, BundleRefusal
+    >
   /// The maximum size of a file of settings, in bytes.
   static let settingsBytesMax = 1 << 16
 
@@ -277,7 +279,8 @@ enum BundleFolders {
     guard let text = String(validating: bytes, as: UTF8.self) else {
       return .broken(problem: "\(file) is not UTF-8 text; save it as UTF-8", digest: digest)
     }
-    switch read(text, settings.map { String(decoding: $0, as: UTF8.self) }) {
+    let isJSON = BundleFileName.isJSON(file)
+    switch read(text, isJSON, settings.map { String(decoding: $0, as: UTF8.self) }) {
     case .success(let bundle):
       return isAsInstalled(file, bytes, in: folder)
         ? .installed(bundle, digest: digest) : .bundle(bundle, digest: digest)

@@ -94,14 +94,15 @@ public actor Host {
   private var waiting: [CheckedContinuation<Void, Never>] = []
 
   /// - Parameters:
-  ///   - read: reads a bundle from a file's text and the user's settings, if there are any.
+  ///   - read: reads a bundle from a file's text and the user's settings, if there are any; the flag
+  ///     says whether the text must be JSON.
   ///   - report: prints errors and warnings, one or several lines at a time.
   ///   - note: prints the host's progress.
   ///   - manager: installs, lists, deletes and rolls back bundles for callers of the daemon.
   /// - Throws: the reason why the host cannot watch files.
   public init(
     _ options: Options, daemon: any DaemonConnection,
-    read: @escaping @Sendable (String, String?) -> Result<Bundle, BundleRefusal>,
+    read: @escaping @Sendable (String, Bool, String?) -> Result<Bundle, BundleRefusal>,
     report: @escaping @Sendable (String) -> Void,
     note: @escaping @Sendable (String) -> Void = { _ in },
     status: @escaping @Sendable (_ running: Int, _ failed: Int) -> Void = { _, _ in },
