@@ -199,7 +199,7 @@ private struct JSONScan {
       min(braces, brackets) >= 0, max(braces, brackets) > 0,
       let missing = MissingEnd(in: text, before: place(stop))
     else { return nil }
-    return JSONMistake(missing.message, hint: missing.advice, at: missing.place)
+    return JSONMistake(missing.message, hint: missing.jsonHint, at: missing.place)
   }
 
   private func wrongEnd() -> JSONMistake? {

@@ -4,15 +4,18 @@ import CYAML
 ///
 /// libyaml stops where the text no longer fits, which can be many lines below. If a closing bracket
 /// is missing, the next one closes the inner list or object in the place of the outer one. So the
-/// first closing bracket that is indented less than the line of its partner shows the mistake. If a
-/// closing quote is missing, the next quote ends the text, directly in front of another text.
+/// first closing bracket that is indented less than the line of its partner shows the mistake, and
+/// so does the first line that is indented less than the lines above it, and a bracket in the place
+/// of a key. If a closing quote is missing, the next quote ends the text, directly in front of
+/// another text.
 struct MissingEnd {
   /// The place of the opening bracket or quote.
   let place: YAMLPlace
   let message: String
-  /// The next step. In JSON, this is all that can be done.
-  let advice: String
-  private let alternative: String
+  /// The next step in YAML.
+  let hint: String
+  /// The next step in JSON, where the other brackets are in order.
+  let jsonHint: String
 
   /// Nil if no end is missing, or if another mistake comes first.
   ///
@@ -24,22 +27,27 @@ struct MissingEnd {
     self = found
   }
 
-  /// - Parameter advice: where the closing bracket is missing, beginning with a blank. May be empty.
-  fileprivate init(of bracket: EndScan.Bracket, _ advice: String) {
+  /// - Parameters:
+  ///   - end: where the closing bracket is missing, beginning with a blank. May be empty.
+  ///   - alternative: what can be done instead. Default: remove the bracket.
+  fileprivate init(of bracket: EndScan.Bracket, _ end: String, or alternative: String? = nil) {
+    let start = bracket.isBrace ? "{" : "["
+    let removal = "remove this \"\(start)\""
+    let advice = "add \"\(bracket.close)\"\(end), or "
     place = bracket.place
-    message = "\"\(bracket.isBrace ? "{" : "[")\" is not closed"
-    self.advice = "add \"\(bracket.close)\"\(advice)"
-    alternative = "; if the bracket is part of a text, put this text in quotes"
+    message = "\"\(start)\" is not closed"
+    jsonHint = advice + removal
+    hint =
+      advice + (alternative ?? removal)
+      + "; if the bracket is part of a text, put this text in quotes"
   }
 
   fileprivate init(ofQuoteAt place: YAMLPlace) {
-    (self.place, message, advice) = (place, "the closing quote is missing", "add it")
-    alternative = ""
+    (self.place, message) = (place, "the closing quote is missing")
+    (hint, jsonHint) = ("add it", "add it")
   }
 
-  var words: (message: String, hint: String, place: YAMLPlace) {
-    (message, advice + alternative, place)
-  }
+  var words: (message: String, hint: String, place: YAMLPlace) { (message, hint, place) }
 }
 
 extension YAMLPlace {
@@ -53,6 +61,8 @@ private struct EndScan {
   struct Bracket {
     let place: YAMLPlace
     let isBrace: Bool
+    /// Whether a line inside the brackets is indented more than the line of the opening bracket.
+    var isIndented = false
 
     var close: Unicode.Scalar { isBrace ? "}" : "]" }
   }
@@ -120,6 +130,8 @@ private struct EndScan {
     var open: [Bracket] = []
     // The most probable bracket of the outermost list or object that is open.
     var suspect: MissingEnd?
+    var previous = YAML_NO_TOKEN
+    var line = 0
     while open.count <= EndScan.depthMax {
       var token = yaml_token_t()
       guard yaml_parser_scan(parser, &token) != 0 else {
@@ -130,6 +142,17 @@ private struct EndScan {
       }
       defer { yaml_token_delete(&token) }
       let place = YAMLReader.place(token.start_mark)
+      if let last = open.last, isPart(token) {
+        suspect = suspect ?? missingEnd(of: last, before: token, previous)
+        let indent = place.line > line ? indent(of: last, at: place) : nil
+        if let indent, indent > 0 {
+          open[open.count - 1].isIndented = true
+        } else if indent != nil, last.isIndented, last.place.isBefore(limit) {
+          suspect = suspect ?? MissingEnd(of: last, " before line \(place.line)")
+        }
+      }
+      if isPart(token) { line = place.line }
+      previous = token.type
       switch token.type {
       case YAML_FLOW_SEQUENCE_START_TOKEN: open.append(Bracket(place: place, isBrace: false))
       case YAML_FLOW_MAPPING_START_TOKEN: open.append(Bracket(place: place, isBrace: true))
@@ -143,7 +166,7 @@ private struct EndScan {
           return nil
         }
         guard last.isBrace == isBrace else {
-          return suspect ?? MissingEnd(of: last, advice(on: isBrace ? "}" : "]", at: place))
+          return suspect ?? missingEnd(of: last, closedBy: isBrace ? "{}" : "[]", at: place)
         }
         if suspect == nil, last.place.isBefore(limit), isOutside(place, last) {
           suspect = MissingEnd(of: last, " before line \(place.line)")
@@ -162,10 +185,48 @@ private struct EndScan {
     return nil
   }
 
-  /// A closing bracket without a partner can also be one too many.
-  private func advice(on bracket: String, at place: YAMLPlace) -> String {
-    " before the \"\(bracket)\" in line \(place.line), column \(place.column),"
-      + " or remove this \"\(bracket)\""
+  /// A closing bracket of the other kind can also be one too many, or its partner can be missing.
+  private func missingEnd(
+    of bracket: Bracket, closedBy pair: String, at place: YAMLPlace
+  ) -> MissingEnd {
+    let (start, end) = (pair.prefix(1), pair.suffix(1))
+    return MissingEnd(
+      of: bracket, " before the \"\(end)\" in line \(place.line), column \(place.column)",
+      or: "remove this \"\(end)\", or add its \"\(start)\"")
+  }
+
+  /// Whether a token begins a part of a list or an object.
+  private func isPart(_ token: yaml_token_t) -> Bool {
+    token.type == YAML_SCALAR_TOKEN || token.type == YAML_FLOW_SEQUENCE_START_TOKEN
+      || token.type == YAML_FLOW_MAPPING_START_TOKEN
+  }
+
+  /// An object that has an opening bracket in the place of a key. libyaml has a token before each
+  /// key and value.
+  private func missingEnd(
+    of bracket: Bracket, before token: yaml_token_t, _ previous: yaml_token_type_t
+  ) -> MissingEnd? {
+    let starts = [YAML_KEY_TOKEN, YAML_VALUE_TOKEN, YAML_ANCHOR_TOKEN, YAML_TAG_TOKEN]
+    guard bracket.isBrace, bracket.place.isBefore(limit), token.type != YAML_SCALAR_TOKEN,
+      !starts.contains(previous)
+    else { return nil }
+    let start = token.type == YAML_FLOW_MAPPING_START_TOKEN ? "{" : "["
+    let place = YAMLReader.place(token.start_mark)
+    return MissingEnd(
+      of: bracket, " before the \"\(start)\" in line \(place.line), column \(place.column)")
+  }
+
+  /// The difference between the indentation of a line that begins at a place and the line of a
+  /// bracket. Nil if another text begins the line, or if the two are not comparable.
+  private func indent(of bracket: Bracket, at place: YAMLPlace) -> Int? {
+    guard bracket.place.line < place.line, indents.indices.contains(place.line - 1) else {
+      return nil
+    }
+    let (inner, outer) = (indents[place.line - 1], indents[bracket.place.line - 1])
+    // The number of bytes is known. Characters would be counted for each line.
+    guard place.column == inner.utf8.count + 1, inner.hasPrefix(outer) || outer.hasPrefix(inner)
+    else { return nil }
+    return inner.utf8.count - outer.utf8.count
   }
 
   /// Whether libyaml stopped at a block of text, which cannot begin inside brackets. Other characters

@@ -60,6 +60,10 @@ import WidgetBundle
     Mistake(
       #"{"a": {"b": 1}, {"c": 2}, "d": "e"}"#,
       "1:17: expected a key in quotes; the \"{\" at 1:1 is open"),
+    Mistake(
+      #"{"a": {{"b": 1}}"#,
+      "1:7: \"{\" is not closed; add \"}\" before the \"{\" in line 1, column 8, or remove this \"{\""
+    ),
     Mistake(#"{"a": 1,}"#, "1:9: expected a key in quotes; remove the comma before it"),
     Mistake(#"{"a": [1, ]}"#, "1:11: this is not a value; remove the comma before it"),
   ]

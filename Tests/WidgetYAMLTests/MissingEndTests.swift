@@ -9,11 +9,11 @@ import WidgetYAML
   static let mistakes = brackets + quotes + others
 
   private static let brackets: [Mistake] = [
-    Mistake("x: {a: 1 # no\ny: [1]", "1:4", "\"{\" is not closed", "add \"}\"; if the bracket"),
-    Mistake("\u{FEFF}x: [1\n", "1:4", "\"[\" is not closed", "add \"]\"; if the bracket"),
+    Mistake("x: {a: 1 # no\ny: [1]", "1:4", "\"{\" is not closed", "or remove this \"{\"; if"),
+    Mistake("\u{FEFF}x: [1\n", "1:4", "\"[\" is not closed", "add \"]\", or remove this \"[\";"),
     Mistake(
       "x: {a: 1, b: [2}\ny: 1", "1:14", "\"[\" is not closed",
-      "add \"]\" before the \"}\" in line 1, column 16, or remove this \"}\""),
+      "add \"]\" before the \"}\" in line 1, column 16, or remove this \"}\", or add its \"{\";"),
     Mistake("x: {a: '}', b: [\n  2\n}\ny: 1", "1:16", "is not closed", "in line 3, column 1"),
     Mistake(
       "{x: [{a: 1}}, {b: 2}]}", "1:5", "\"[\" is not closed", "column 12, or remove this \"}\""),
@@ -23,9 +23,23 @@ import WidgetYAML
       "\"{\" is not closed", "add \"}\" before line 5"),
     Mistake(
       "{\n  \"a\": {\n    \"id\": 1,\n  \"b\": {\"id\": 2},\n  \"id\": 3\n}\n", "2:8",
+      "\"{\" is not closed", "add \"}\" before line 4"),
+    // The line after the list or object has the indentation of its first line.
+    Mistake(
+      "{\n  \"kinds\": {\n    \"a\": {\n      \"b\": 1\n    }\n  \"widgets\": [\n    1\n  ]\n}",
+      "2:12",
       "\"{\" is not closed", "add \"}\" before line 6"),
+    Mistake(
+      "a: {\n  b: [\n    'x'\n  c: 2}\n", "2:6", "\"[\" is not closed", "add \"]\" before line 4"),
+    // Lines that are not indented tell nothing.
+    Mistake("a: {\nb: [\n1,\nc\n}\n", "2:4", "\"[\" is not closed", "in line 5, column 1"),
+    Mistake(
+      "[\n  {\"a\": \"x\"\n  {\"a\": \"y\"}\n]", "2:3", "\"{\" is not closed",
+      "add \"}\" before the \"{\" in line 3, column 3, or remove this \"{\""),
+    Mistake(
+      "x: {{a: 1}\ny: 2\n", "1:4", "\"{\" is not closed", "before the \"{\" in line 1, column 5"),
     // The list above is complete, although its last line is indented less than its first line.
-    Mistake("x:\n  a: [\n    1\n ]\nb: [2\nc: 3\n", "5:4", "\"[\" is not closed", "add \"]\";"),
+    Mistake("x:\n  a: [\n    1\n ]\nb: [2\nc: 3\n", "5:4", "\"[\" is not closed", "add \"]\", or"),
     Mistake(
       "{\n    \"a\": {\n        \"b\": 1\n\t},\n  \"c\": [1\n}", "5:8", "\"[\" is not closed",
       "in line 6, column 1"),

@@ -115,7 +115,7 @@ private func flow(_ node: YAMLNode) -> String {
   ]
 
   private static let syntax: [Mistake] = [
-    Mistake("x: [", "1:4", "\"[\" is not closed", "add \"]\"; if the bracket is part of"),
+    Mistake("x: [", "1:4", "\"[\" is not closed", "\"[\"; if the bracket is part of"),
     Mistake("x: [\n\n", "1:4", "\"[\" is not closed", "put this text in quotes"),
     Mistake("x: {color: #fff}", "1:12", "\"#\" begins a comment here", "quotes: '#fff'"),
     Mistake("x: {c: #fff, b: 2}\ny: {d: 1}", "1:8", "begins a comment here", "quotes: '#fff'"),

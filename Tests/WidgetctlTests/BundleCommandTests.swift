@@ -89,7 +89,7 @@ struct BundleCommandTests {
   @Test(arguments: [
     ("{\"a\": \"\\ud83d\\ude00\", \"b\": [1}", "1:28: \"[\" is not closed"),
     ("{\"a\": {\n\"b\": \"\\uD83D\\uDE00\",\n\"c\": {\"d\": [1}}}", "3:12: \"[\" is not closed"),
-    ("[{\"a\": 1, {\"b\": 2}]", "1:2: \"{\" is not closed; add \"}\" before the \"]\""),
+    ("[{\"a\": 1, {\"b\": 2}]", "1:2: \"{\" is not closed; add \"}\" before the \"{\""),
     ("[", "1:1: \"[\" is not closed; add \"]\""),
     ("{\"a\": 1,", "1:1: \"{\" is not closed"),
     ("{\"a\": 1, \"b\"", "1:1: \"{\" is not closed"),
