@@ -48,6 +48,11 @@ struct MissingEnd {
   }
 
   var words: (message: String, hint: String, place: YAMLPlace) { (message, hint, place) }
+
+  /// The last closing bracket before a failure. Nil if there is none, or if a bracket is open.
+  static func lastEnd(in text: String, before limit: YAMLPlace) -> YAMLPlace? {
+    EndScan(text, before: limit).lastEnd()
+  }
 }
 
 extension YAMLPlace {
@@ -110,7 +115,13 @@ private struct EndScan {
     return bytes
   }
 
-  func missingEnd() -> MissingEnd? {
+  func missingEnd() -> MissingEnd? { scan { missingEnd(of: $0) } }
+
+  func lastEnd() -> YAMLPlace? { scan { lastEnd(of: $0) } }
+
+  private func scan<Found>(
+    _ find: (UnsafeMutablePointer<yaml_parser_t>) -> Found?
+  ) -> Found? {
     guard !bytes.isEmpty else { return nil }
     let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
     parser.initialize(to: yaml_parser_t())
@@ -122,8 +133,29 @@ private struct EndScan {
     return bytes.withUnsafeBufferPointer { buffer in
       yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
       yaml_parser_set_input_string(parser, buffer.baseAddress, buffer.count)
-      return missingEnd(of: parser)
+      return find(parser)
     }
+  }
+
+  private func lastEnd(of parser: UnsafeMutablePointer<yaml_parser_t>) -> YAMLPlace? {
+    var depth = 0
+    var last: YAMLPlace?
+    while depth <= EndScan.depthMax {
+      var token = yaml_token_t()
+      guard yaml_parser_scan(parser, &token) != 0 else { return nil }
+      defer { yaml_token_delete(&token) }
+      let place = YAMLReader.place(token.start_mark)
+      guard place.isBefore(limit) else { return depth == 0 ? last : nil }
+      switch token.type {
+      case YAML_FLOW_SEQUENCE_START_TOKEN, YAML_FLOW_MAPPING_START_TOKEN: depth += 1
+      case YAML_FLOW_SEQUENCE_END_TOKEN, YAML_FLOW_MAPPING_END_TOKEN:
+        depth -= 1
+        last = place
+      case YAML_STREAM_END_TOKEN: return nil
+      default: break
+      }
+    }
+    return nil
   }
 
   private func missingEnd(of parser: UnsafeMutablePointer<yaml_parser_t>) -> MissingEnd? {

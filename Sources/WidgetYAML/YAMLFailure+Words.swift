@@ -35,6 +35,14 @@ extension YAMLFailure {
     if YAMLFailure.isBracketOpen(problem), let missing = MissingEnd(in: text, before: place) {
       return missing.words
     }
+    if let end = syntax.character, end == "}" || end == "]",
+      YAMLFailure.isOutsideBrackets(problem), let last = MissingEnd.lastEnd(in: text, before: place)
+    {
+      return (
+        "there is one \"\(end)\" too many",
+        "all brackets are closed at \(last.line):\(last.column)", place
+      )
+    }
     let (message, hint) = YAMLFailure.words(for: problem, syntax)
     return (message, hint, place)
   }
@@ -137,6 +145,11 @@ extension YAMLFailure {
   /// Whether this message of libyaml can mean that a list or an object in brackets has no end.
   private static func isBracketOpen(_ problem: String) -> Bool {
     problem.contains("expected ',' or") || problem.contains("node content")
+  }
+
+  /// Whether libyaml has this message only where no bracket is open.
+  private static func isOutsideBrackets(_ problem: String) -> Bool {
+    ["expected key", "'-' indicator", "<document start>"].contains { problem.contains($0) }
   }
 
   private static func words(

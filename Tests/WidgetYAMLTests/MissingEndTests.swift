@@ -68,7 +68,12 @@ import WidgetYAML
     Mistake(
       "[\"a\" 2, " + String(repeating: "[", count: 100), "1:6", "a comma or the closing",
       "in quotes"),
-    Mistake("x: {a: 1}}\n", "1:10", "this does not fit the lines above", "check the"),
+    Mistake("x: {a: 1}}\n", "1:10", "there is one \"}\" too many", "are closed at 1:9"),
+    Mistake(
+      "k:\n  l: {a: [0]}]\n  m: {b: 1}\n", "2:14", "there is one \"]\" too many", "closed at 2:13"),
+    Mistake("- {a: 1}}\n", "1:9", "there is one \"}\" too many", "are closed at 1:8"),
+    Mistake("{a: 1,\nb: 2}\n}\n", "3:1", "there is one \"}\" too many", "are closed at 2:5"),
+    Mistake("x: {a: 1}\ny: ]\n", "2:4", "a value cannot begin with \"]\"", "remove the"),
   ]
 
   @Test(.timeLimit(.minutes(1)))
