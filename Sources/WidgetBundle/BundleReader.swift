@@ -45,6 +45,7 @@ public enum BundleReader {
     guard reading.problems.isEmpty, var bundle else {
       throw InvalidBundle(reading.problems, lines)
     }
+    reading.remarkLostQuotes(root)
     bundle.remarks = reading.remarks.map { $0.shown(in: lines) }
     return bundle
   }

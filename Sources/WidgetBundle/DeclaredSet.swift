@@ -52,6 +52,7 @@ public struct DeclaredSet: Sendable {
     guard reading.problems.isEmpty, var set else {
       throw InvalidBundle(reading.problems, lines)
     }
+    reading.remarkLostQuotes(root)
     set.remarks = reading.remarks.map { $0.shown(in: lines) }
     return set
   }

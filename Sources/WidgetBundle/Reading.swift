@@ -308,6 +308,9 @@ final class Reading {
 
   /// `did you mean "x"?`, or the existing names.
   func suggestion(_ name: String, among names: some Collection<String>) -> String {
+    if name.hasSuffix("\"") || name.hasSuffix("'"), names.contains(String(name.dropLast())) {
+      return "its opening quote is missing"
+    }
     if name.isRestOfValue { return String.commaHint }
     if let closest = name.closest(among: names) { return "did you mean \"\(closest)\"?" }
     guard !names.isEmpty else { return "" }

@@ -346,6 +346,7 @@ import WidgetModel
     ("- a\n", "1:1: expected an object"),
     ("bundle: B_1\nformat: 1\nversion: 1.0.0", "1:9: \"B_1\" cannot be a bundle's id"),
     ("bundle: b\nformat: 2\nversion: 1.0.0", "2:9: format 2 is not known"),
+    ("bundle\": b\nformat: 1", "1:1: unknown key \"bundle\"\"; its opening quote is missing"),
     ("bundle: b\nversion: 1.0.0", "1:1: the format is missing"),
     ("bundle: b\nformat: 1\nversion: 1.0", "3:10: \"1.0\" is not a version"),
     (

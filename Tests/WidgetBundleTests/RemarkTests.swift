@@ -69,6 +69,31 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("hello\"", 22), ("hello'", 22), ("'hello\"'", nil), ("it's", nil),
+    ("=data.text + \"x\"", nil), ("it's 5\"", nil),
+  ])
+  func `a text whose only quote is at its end causes a remark`(text: String, column: Int?) throws {
+    let bundle = try Samples.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds:\n  k:\n    data: {n: 0, text: x}\n"
+        + "    content: {label: \(text)}\n")
+    #expect(bundle.remarks.map(\.column) == (column.map { [$0] } ?? []), "\(bundle.remarks)")
+    guard let remark = bundle.remarks.first else { return }
+    #expect(remark.message == "this text has a quote only at its end")
+    #expect(remark.hint.hasPrefix("add the opening quote"))
+    #expect(remark.line == 7)
+    #expect(remark.path == "kinds.k.content.label")
+  }
+
+  @Test func `many texts with a lost quote cause few remarks`() throws {
+    let list = Array(repeating: "x\"", count: 30).joined(separator: ", ")
+    let bundle = try Samples.read(Samples.kind("parameters: {p: [\(list)]}"))
+    #expect(bundle.remarks.count == 20)
+    #expect(bundle.remarks.last?.path == "kinds.k.parameters.p[19]")
+    let set = try DeclaredSet.read("kinds: {k: {content: {label: x\"}}}")
+    #expect(set.remarks.map(\.path) == ["kinds.k.content.label"])
+  }
+
+  @Test(arguments: [
     ("laod", "did you mean \"load\"?"), ("evry", "did you mean \"every\"?"),
     ("pres", "did you mean \"press\"?"), ("save.sucess", "did you mean \"save.success\"?"),
     ("feed.done", "there is: start, progress, ready, success, error"), ("load", nil),
