@@ -130,6 +130,11 @@ private struct JSONScan {
         "the opening quote of the key is missing", hint: "add it", at: place(stop))
     case .value where lacksQuote(before: ",]}\r\n"):
       return JSONMistake("the opening quote is missing", hint: "add it", at: place(stop))
+    case .comma where lastText?.upperBound != stop && lacksQuote(before: ",]}\r\n"):
+      // A number begins the text: `1.0.0"`.
+      let before = bytes[..<stop].lastIndex { " \t\r\n:,[".utf8.contains($0) }
+      return JSONMistake(
+        "the opening quote is missing", hint: "add it", at: place(before.map { $0 + 1 } ?? stop))
     case .colon, .comma, .end:
       guard let lastText, lastText.upperBound == stop, next != nil,
         !isNext(oneOf: " \t\r\n,:[]{}\"")

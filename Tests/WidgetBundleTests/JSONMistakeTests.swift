@@ -14,6 +14,7 @@ import WidgetBundle
 
   static let quotes: [Mistake] = [
     Mistake(#"{"a": hello"}"#, "1:7: the opening quote is missing; add it"),
+    Mistake(#"{"a": 1.0.0", "b": "c"}"#, "1:7: the opening quote is missing; add it"),
     Mistake(#"{"read": [/proc/loadavg", "/x"]}"#, "1:11: the opening quote is missing; add it"),
     Mistake(
       #"{"é": =data.n > 0 ? \"a\" : \"b\"", "b": 1}"#,

@@ -172,6 +172,20 @@ struct BundleFolderTests {
         == "\(place.bundle) has bundle.yaml and bundle.json; keep one of them")
   }
 
+  @Test(arguments: [("bundle.json", true), ("bundle.yaml", false), ("bundle.yml", false)])
+  func `only the file bundle json must be JSON`(name: String, isJSON: Bool) throws {
+    let place = try Place(name)
+    let read: BundleFolders.Reader = { _, isJSON, _ in
+      .failure(BundleRefusal(problems: ["1:1: \(isJSON)"]))
+    }
+    let found = BundleFolders.look(into: place.bundle, read)
+    guard case .broken(let problem, _)? = found else {
+      Issue.record("the file is not read")
+      return
+    }
+    #expect(problem == "\(place.bundle)/\(name):1:1: \(isJSON)")
+  }
+
   @Test func `a broken link of a bundle's file is reported`() throws {
     let place = try Place(nil)
     symlink("/nonexistent/desk.yaml", "\(place.bundle)/bundle.yaml")
