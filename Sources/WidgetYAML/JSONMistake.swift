@@ -161,6 +161,7 @@ private struct JSONScan {
   /// A text that is a value has a `:` after it.
   private func missingBrace() -> JSONMistake? {
     guard next == UInt8(ascii: ":"), failure.site != .key, failure.site != .rest, let lastText,
+      lastText.upperBound <= stop,
       bytes[lastText.upperBound..<stop].allSatisfy({ " \t\r\n".utf8.contains($0) })
     else { return nil }
     return JSONMistake(

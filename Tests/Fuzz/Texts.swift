@@ -68,6 +68,9 @@ func fuzzBundles(_ input: UnsafeRawBufferPointer) {
   do throws(InvalidBundle) { _ = try BundleReader.read(text) } catch {
     require(!error.problems.isEmpty && !error.description.isEmpty, "a refusal without words")
   }
+  do throws(InvalidBundle) { _ = try BundleReader.read(text, isJSON: true) } catch {
+    require(!error.problems.isEmpty && !error.description.isEmpty, "a refusal without words")
+  }
   do throws(InvalidBundle) { _ = try DeclaredSet.read(text) } catch {
     require(!error.problems.isEmpty && !error.description.isEmpty, "a refusal without words")
   }
