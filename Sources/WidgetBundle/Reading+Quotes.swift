@@ -2,8 +2,8 @@ extension Reading {
   /// The maximum number of warnings about quotes.
   private static let quoteRemarksMax = 20
 
-  /// Warns of texts without quotes whose only quote is at the end: `hello"`. For YAML, this quote is
-  /// a part of the text.
+  /// Warns of texts without quotes whose only quote is at the end: `hello"`. For YAML, this quote
+  /// is a part of the text.
   func remarkLostQuotes(_ root: SourceNode) {
     var path: [String] = []
     var left = Reading.quoteRemarksMax

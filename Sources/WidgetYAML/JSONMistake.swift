@@ -20,8 +20,8 @@ package struct JSONMistake: Hashable {
 /// The brackets and quotes around a failure of `JSONReader`.
 ///
 /// The text before the failure is valid, so its brackets are certain. All brackets of the text are
-/// counted too, because their numbers tell whether an opening or a closing one is missing. A text in
-/// quotes ends in its line, so a missing quote disturbs the count of one line only.
+/// counted too, because their numbers tell whether an opening or a closing one is missing. A text
+/// in quotes ends in its line, so a missing quote disturbs the count of one line only.
 private struct JSONScan {
   private static let quote = UInt8(ascii: "\"")
   private static let newline = UInt8(ascii: "\n")
