@@ -201,7 +201,7 @@ extension HandOverTests {
     #expect(widget("w")?.error?.message.hasPrefix(words) == true)
     #expect(widget("bundle/a")?.data["remarks"] == .list([]))
     if case .string(let problem)? = widget("bundle/b")?.data["problem"] {
-      #expect(problem.contains("delete the widget from the file of bundle a"))
+      #expect(problem.contains("delete \"w\" from the file of bundle a"))
     } else {
       Issue.record("bundle b has no problem")
     }

@@ -32,7 +32,7 @@ extension HandOverTests {
   mutating func `a refusal because of a widget of another kind follows the file of its bundle`(
     hasFormer: Bool
   ) throws {
-    let (has, lacks) = ("delete the widget from the file of bundle a", "no longer has the widget")
+    let (has, lacks) = ("delete \"w\" from the file of bundle a", "no longer has the widget")
     func isToldThat(_ words: String) -> Bool {
       text("state", of: "b") == "failed" && text("problem", of: "b").contains(words)
     }
@@ -190,7 +190,7 @@ extension HandOverTests {
     try edit("b", "x: {kind: k}, u: {kind: j}", kinds: ["j"], in: "/b/y")
     try begin("w: {kind: k}, v: {kind: k}", valued: ["w", "x"])
     try edit("a", "x: {kind: k}, v: {kind: k}")
-    #expect(text("problem", of: "a").contains("delete the widget from the file of bundle b"))
+    #expect(text("problem", of: "a").contains("delete \"x\" from the file of bundle b"))
     let last = try #require(machine.daemon.links.generations.max())
     try editB(", w: {kind: k}")
     for (id, gets, other) in [("a", "x", "b"), ("b", "w", "a")] {
@@ -247,7 +247,7 @@ extension HandOverTests {
     #expect(text("problem", of: "a").contains(words("x", of: "b")))
     try editB(", x: {kind: k}", kinds: ["j", "taken"])
     try edit("a", "x: {kind: k}, v: {kind: k}")
-    #expect(text("problem", of: "a").contains("delete the widget from the file of bundle b"))
+    #expect(text("problem", of: "a").contains("delete \"x\" from the file of bundle b"))
   }
 
   @Test mutating func `a refused version is no former version of the next one`() throws {
