@@ -19,7 +19,7 @@ extension Reading {
     case .scalar(let text, isPlain: true):
       let quotes = "\"'".utf8
       guard let last = text.utf8.last, quotes.contains(last),
-        !text.utf8.dropLast().contains(where: { quotes.contains($0) })
+        !text.utf8.dropLast().contains(where: { quotes.contains($0) }), !isWritten(text)
       else { return }
       left -= 1
       remark(
@@ -40,5 +40,10 @@ extension Reading {
         path.removeLast()
       }
     }
+  }
+
+  /// Whether the quote at the end belongs there: inches and feet (`24"`), or a possessive (`users'`).
+  private func isWritten(_ text: String) -> Bool {
+    text.hasSuffix("s'") || text.dropLast().last.map { $0.isNumber } ?? false
   }
 }

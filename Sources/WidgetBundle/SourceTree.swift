@@ -124,7 +124,11 @@ enum SourceReader {
     guard text.utf8.contains(where: { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }) else { return }
     do throws(JSONReader.Failure) { _ = try JSONReader.value(of: text, from: .program) } catch {
       let mistake = JSONMistake(error, in: text)
-      throw problem(at: mistake.place, mistake.message, hint: mistake.hint)
+      // A text can be JSON without its first brace.
+      let first = text.utf8.first { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }
+      let isJSON = looksLikeJSON(text) || first == UInt8(ascii: "\"")
+      let hint = isJSON ? mistake.hint : "if the file is YAML, name it bundle.yaml"
+      throw problem(at: mistake.place, mistake.message, hint: hint)
     }
   }
 

@@ -105,6 +105,9 @@ private struct JSONScan {
   }
 
   private var hint: String {
+    if isNext(oneOf: "#/") {
+      return "JSON has no comments; use the key \"//\", or if the file is YAML, name it .yaml"
+    }
     switch failure.site {
     case .key where isNext(oneOf: "}]"), .value where isNext(oneOf: "}]"):
       let last = bytes[..<stop].last { !" \t\r\n".utf8.contains($0) }
@@ -112,9 +115,20 @@ private struct JSONScan {
     case .key where isNext(oneOf: "{["):
       return open.last.map { "the \"{\" at \(words($0)) is open" } ?? ""
     case .key: return next == nil ? "" : "JSON has double quotes around keys"
+    case .value where isNext(oneOf: ".+-0123456789"):
+      return "a number of JSON begins with a digit, or with - and a digit"
+    case .value where ["true", "false", "null"].contains(word.lowercased()):
+      return "write \(word.lowercased())"
+    case .value where isNext(oneOf: "~"): return "write null"
     case .value: return next == nil || isNext(oneOf: ",:") ? "" : "put text in double quotes"
     case .colon, .comma, .end, .quote, .rest: return ""
     }
+  }
+
+  /// The letters at the place of the failure.
+  private var word: String {
+    let rest = bytes[min(stop, bytes.count)...]
+    return String(decoding: rest.prefix { (0x61...0x7A).contains($0 | 0x20) }, as: UTF8.self)
   }
 
   // MARK: - Quotes
@@ -129,7 +143,9 @@ private struct JSONScan {
       return JSONMistake(
         "the opening quote of the key is missing", hint: "add it", at: place(stop))
     case .value where lacksQuote(before: ",]}\r\n"):
-      return JSONMistake("the opening quote is missing", hint: "add it", at: place(stop))
+      // The reader has taken a minus as the begin of a number.
+      let start = stop > 0 && bytes[stop - 1] == UInt8(ascii: "-") ? stop - 1 : stop
+      return JSONMistake("the opening quote is missing", hint: "add it", at: place(start))
     case .comma where lastText?.upperBound != stop && lacksQuote(before: ",]}\r\n"):
       // A number begins the text: `1.0.0"`.
       let before = bytes[..<stop].lastIndex { " \t\r\n:,[".utf8.contains($0) }

@@ -25,6 +25,11 @@ import WidgetBundle
     Mistake(#"{"a": hello, "b": 1}"#, "1:7: this is not a value; put text in double quotes"),
     Mistake(#"{"a": 'x'}"#, "1:7: this is not a value; put text in double quotes"),
     Mistake(#"{"a": =x, "b": ""}"#, "1:7: this is not a value; put text in double quotes"),
+    Mistake(#"["ls", -l"]"#, "1:8: the opening quote is missing; add it"),
+    Mistake(#"{"a": True}"#, "1:7: this is not a value; write true"),
+    Mistake(#"{"a": ~}"#, "1:7: this is not a value; write null"),
+    Mistake(#"{"a": .5}"#, "1:7: this is not a value; a number of JSON begins with a digit"),
+    Mistake("{ # x\n\"a\": 1}", "1:3: expected a key in quotes; JSON has no comments"),
     Mistake("{\"a\": \"b,\n\"c\": 1}", "1:7: the closing quote is missing; add it"),
     Mistake("{\"a\": \"b\\\"}", "1:7: the closing quote is missing; add it"),
     Mistake(

@@ -70,7 +70,7 @@ import WidgetModel
 
   @Test(arguments: [
     ("hello\"", 22), ("hello'", 22), ("'hello\"'", nil), ("it's", nil),
-    ("=data.text + \"x\"", nil), ("it's 5\"", nil),
+    ("=data.text + \"x\"", nil), ("it's 5\"", nil), ("24\"", nil), ("all users'", nil),
   ])
   func `a text whose only quote is at its end causes a remark`(text: String, column: Int?) throws {
     let bundle = try Samples.read(

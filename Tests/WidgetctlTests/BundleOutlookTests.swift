@@ -194,7 +194,7 @@ struct BundleOutlookTests {
   }
 
   @Test(arguments: [
-    ("gauge", "bundle n has the widget with the same kind and takes it over, so these values stay"),
+    ("gauge", "bundle n has the widget with the same kind; if the daemon takes that bundle, these"),
     ("bar", "bundle n has the widget with the kind bar, so the installation removes the widget at"),
   ])
   func `a widget that another bundle has, too, is lost or taken over`(

@@ -106,8 +106,8 @@ extension BundleOutlook {
     if let heir = found.first(where: { $0.kind == kind }) {
       return Remark(
         path: "widgets.\(id)", message: message,
-        hint: "bundle \(heir.bundle) has the widget with the same kind and takes it over, so these "
-          + "values stay")
+        hint: "bundle \(heir.bundle) has the widget with the same kind; if the daemon takes that "
+          + "bundle, these values stay")
     }
     let loss = "the installation removes the widget at once, with these values"
     let reason: String
