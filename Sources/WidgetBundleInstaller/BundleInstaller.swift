@@ -385,7 +385,7 @@ public struct BundleInstaller: Sendable {
 
   /// The id of the bundle in a folder, by which the host knows it. Nil if another folder has the
   /// same bundle, which stays.
-  private func declaredID(ofFolder name: String) -> String? {
+  public func declaredID(ofFolder name: String) -> String? {
     // A folder that cannot be read must not prevent the removal of another one.
     let all = (try? list()) ?? []
     let id = all.first { $0.id == name }?.declaredID ?? name

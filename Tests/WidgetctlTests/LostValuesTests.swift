@@ -89,16 +89,16 @@ import WidgetModel
     let losses = BundleLosses(values: [entry], settings: [settings])
     let words = "this would delete files that you wrote into /all: st/a; move them elsewhere"
     let failure = CommandFailure(.invalidArgument, words)
-    let refusal = losses.named(in: failure, about: "st")
+    let refusal = losses.named(in: failure)
     #expect(refusal.exit == .refused)
     #expect(
       refusal.message
         == "\(words)\nWith --force:\n  w: data.n would be gone with the widget: it is 4, set by "
         + "user 4000000000\n  the settings of bundle st that you have set would be deleted: "
         + "unit = F")
-    #expect(losses.named(in: failure, about: "other").message == words)
+    #expect(losses.of(["other"]).named(in: failure).message == words)
     let other = CommandFailure(.notFound, "there is no bundle \"st\"")
-    #expect(losses.named(in: other, about: "st") == other)
+    #expect(losses.named(in: other) == other)
   }
 
   @Test func `a hidden or moved widget loses that, too`() {

@@ -278,7 +278,7 @@ enum BundleRemote {
         }
         removed.append(id)
       } catch let error as CommandFailure {
-        failure = losses.named(in: error, about: id)
+        failure = losses.of([id]).named(in: error)
       } catch {
         failure = error
       }

@@ -39,11 +39,19 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     let (place, session) = (
       BundleStanding.resolved(installer.path) ?? installer.path, try? global.session()
     )
-    let known = await LostValues.ask(of: ids, in: place, session)
+    // A folder can have another name than its bundle, by which the host knows it.
+    let bundles: [String: String] = Set(ids).reduce(into: [:]) {
+      $0[$1] = installer.declaredID(ofFolder: $1)
+    }
+    func names(_ ids: [String]) -> [String] { ids + ids.compactMap { bundles[$0] } }
+    let known = await LostValues.ask(of: Array(bundles.values), in: place, session)
     if known == nil { BundleText.warn(LostValues.unknown(ids)) }
     let losses = BundleLosses(
       values: known ?? [], settings: LostSettings.find(of: ids, in: installer),
-      staying: known == nil ? [] : await StayingWidgets.ask(of: ids, in: place, session))
+      staying: known == nil
+        ? []
+        : await StayingWidgets.ask(
+          of: bundles.values.sorted(), in: place, session))
     var removed: [String] = []
     var failure: CommandFailure?
     for id in ids where failure == nil {
@@ -54,11 +62,11 @@ struct BundleRemoveCommand: AsyncParsableCommand {
         }
         removed.append(id)
       } catch {
-        failure = losses.named(in: error, about: id)
+        failure = losses.of(names([id])).named(in: error)
       }
     }
     if !removed.isEmpty {
-      let lost = losses.of(removed)
+      let lost = losses.of(names(removed))
       // A host removes the widgets.
       let isLive = lost.values.isEmpty ? nil : await BundleHost.ask(global).runs(installer.path)
       let printer = global.session(socketPath: "").printer

@@ -99,10 +99,10 @@ struct BundleLosses: Sendable {
 
   /// The error about a bundle that is not removed. If `--force` removes the bundle, the error names
   /// what is lost then.
-  func named(in failure: CommandFailure, about bundle: String) -> CommandFailure {
+  func named(in failure: CommandFailure) -> CommandFailure {
     guard BundleInstaller.isAboutWrittenFiles(failure.message) else { return failure }
     let refusal = failure.exiting(.refused)
-    let lost = of([bundle]).text(.dryRun)
+    let lost = text(.dryRun)
     return lost.isEmpty
       ? refusal : refusal.saying("\(failure.message)\nWith --force:\n\(lost.dropLast())")
   }
