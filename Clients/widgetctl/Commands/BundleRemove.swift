@@ -45,7 +45,9 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     }
     func names(_ ids: [String]) -> [String] { ids + ids.compactMap { bundles[$0] } }
     let known = await LostValues.ask(of: Array(bundles.values), in: place, session)
-    if known == nil { BundleText.warn(LostValues.unknown(ids)) }
+    let there = Set((try? installer.list())?.map(\.id) ?? ids)
+    let going = ids.filter { there.contains($0) }
+    if known == nil, !going.isEmpty { BundleText.warn(LostValues.unknown(going)) }
     let losses = BundleLosses(
       values: known ?? [], settings: LostSettings.find(of: ids, in: installer),
       staying: known == nil
