@@ -1,3 +1,4 @@
+import NIOCore
 import Testing
 import WidgetCore
 import WidgetModel
@@ -100,6 +101,18 @@ import WidgetProto
 
   /// A reader that got them in parts could find that they are forgotten.
   @Test func `very many removals come at once, so they end no stream`() async throws {
+    try await Self.removeMany(SliceClock.makeStill)
+  }
+
+  /// The round may have no time for the reader. Then the removals are kept for it.
+  @Test func `very many removals end no stream that a round leaves to later turns`() async throws {
+    try await Self.removeMany(SliceClock.makeOver)
+  }
+
+  /// One turn removes many more keys than the store remembers.
+  private static func removeMany(
+    _ makeClock: @escaping @Sendable () -> () -> NIODeadline
+  ) async throws {
     let limits = ServerLimits.with {
       $0.eagerChangesMax = 10
       $0.store.tombstonesMax = 100
@@ -108,6 +121,7 @@ import WidgetProto
       let reader = try Watcher(server.connect()).sync()
       let client = try server.connect()
       try server.onLoop { service in
+        service.context.work.clock = makeClock()
         service.turn.open()
         let caller = Caller(uid: 0, pid: 0, client: "")
         for number in 0..<Self.count / 2 {

@@ -1,3 +1,4 @@
+import NIOCore
 import Testing
 import WidgetCore
 import WidgetModel
@@ -107,10 +108,12 @@ import WidgetStorage
     }
   }
 
-  @Test func `the theme reaches a resumed or delayed reader once, in its present state`()
-    async throws
-  {
+  @Test(arguments: [SliceClock.makeStill, SliceClock.makeOver])
+  func `the theme reaches a resumed or delayed reader once, in its present state`(
+    makeClock: @escaping @Sendable () -> () -> NIODeadline
+  ) async throws {
     try await withServer { server in
+      try server.onLoop { $0.context.work.clock = makeClock() }
       let client = try server.connect()
       try client.create("a")
       let slow = try Watcher(

@@ -144,8 +144,12 @@ import WidgetTransport
     }
   }
 
-  @Test func `changes within the batch delay come in one frame`() async throws {
+  @Test(arguments: [SliceClock.makeStill, SliceClock.makeOver])
+  func `changes within the batch delay come in one frame`(
+    makeClock: @escaping @Sendable () -> () -> NIODeadline
+  ) async throws {
     try await withServer { server in
+      try server.onLoop { $0.context.work.clock = makeClock() }
       let client = try server.connect()
       try client.create("a")
       let delay = Duration.seconds(1)

@@ -178,7 +178,7 @@ final class ServiceLoop {
         takeBackTurn(because: error)
       }
     }
-    context.commitGroup(retaining: streams.rounds.sentRevision)
+    context.commitGroup(retaining: streams.rounds.retainedRevision)
   }
 
   private func takeBackTurn(because error: StorageError) {

@@ -19,6 +19,8 @@ final class WatchRounds {
   /// The revision up to which a caught-up reader has all changes.
   private(set) var sentRevision: Revision
   private(set) var sentSequence: UInt64
+  /// The revision of the readers that rounds left to later turns.
+  private var postponed: (revision: Revision, turnsLeft: Int)?
   /// `store.readingCost` at the start of this half of the round.
   private var costStart = 0
   private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
@@ -44,6 +46,8 @@ final class WatchRounds {
 
   /// Whether some streams could take more.
   var hasMore: Bool { !ready.isEmpty }
+  /// The store keeps all removals after this revision: readers get them in a round, or soon after it.
+  var retainedRevision: Revision { min(sentRevision, postponed?.revision ?? .max) }
   /// The number of different filters.
   var groupCount: Int { groups.count }
   /// The number of change frames that are kept for late streams.
@@ -168,7 +172,8 @@ final class WatchRounds {
       let isLarge = isLargeRound(since: fromRevision)
       for group in groups.values where !(isLarge && group.readsAllChanges) {
         if slice.isOver {
-          postpone(group, fromRevision: fromRevision, fromSequence: fromSequence)
+          _ = hurryTheme(to: group, since: fromRevision)
+          postpone(group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
         } else {
           broadcast(to: group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
         }
@@ -195,6 +200,7 @@ final class WatchRounds {
       now = slice.clock()
     }
     ready.endRound(at: now)
+    countTurnOfPostponed(isLast: ready.isEmpty && leftOut.isEmpty)
     for subscription in leftOut.reversed() { ready.putBack(subscription, of: subscription.uid) }
     // The shared changes of late readers are not needed any more.
     frames.forgetChanges()
@@ -225,7 +231,7 @@ final class WatchRounds {
     if group.filter.wantsEvents, fromSequence != sentSequence {
       let (events, end) = frames.eventMessages(group, after: fromSequence, limit: .max)
       guard end >= sentSequence else {
-        return postpone(group, fromRevision: fromRevision, fromSequence: fromSequence)
+        return postpone(group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
       }
       messages = events
     }
@@ -236,7 +242,7 @@ final class WatchRounds {
       else {
         // The changes cannot be sent to all members at once. Each member gets them in parts, or an
         // error.
-        return postpone(group, fromRevision: fromRevision, fromSequence: fromSequence)
+        return postpone(group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
       }
       messages += changes
     }
@@ -269,11 +275,25 @@ final class WatchRounds {
   }
 
   /// Has a group's members served one by one.
-  private func postpone(_ group: WatchGroup, fromRevision: Revision, fromSequence: UInt64) {
+  private func postpone(
+    _ group: WatchGroup, fromRevision: Revision, fromSequence: UInt64, at instant: NIODeadline
+  ) {
+    // Later readers do not prolong this: else somebody could keep the removals for ever.
+    if postponed == nil { postponed = (fromRevision, WatchRounds.postponedTurnsMax) }
     for subscription in group.members where subscription.isCaughtUp {
       subscription.fallBehind(at: fromRevision, fromSequence)
+      if fromRevision != sentRevision {
+        // Begins a `batch_delay`.
+        _ = subscription.holdsBack(at: instant, isHurried: instant < hurriesUntil)
+      }
       markReady(subscription)
     }
+  }
+
+  /// Ends the keeping of removals for postponed readers when all were served, or after many turns.
+  private func countTurnOfPostponed(isLast: Bool) {
+    guard let (revision, turnsLeft) = postponed else { return }
+    postponed = isLast || turnsLeft == 0 ? nil : (revision, turnsLeft - 1)
   }
 
   /// Whether testing the changed widgets, or making the content that a group lacks, exceeds the

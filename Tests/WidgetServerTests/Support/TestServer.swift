@@ -38,6 +38,21 @@ struct TestServer: Sendable {
   }
 }
 
+/// Clocks for the slices of the loop's time (`WorkQueue.clock`).
+enum SliceClock {
+  /// No slice ends, however slow the machine is.
+  @Sendable static func makeStill() -> () -> NIODeadline { { .uptimeNanoseconds(1) } }
+
+  /// Each slice is over at the first look, as on a machine that stops the daemon for a moment.
+  @Sendable static func makeOver() -> () -> NIODeadline {
+    var now = NIODeadline.uptimeNanoseconds(1)
+    return {
+      now = now + .milliseconds(10)
+      return now
+    }
+  }
+}
+
 /// A temporary folder that goes with its last reference.
 final class TestFolder: Sendable {
   let path: String
