@@ -94,8 +94,11 @@ final class IncompleteRequests {
   /// Ends late requests. Returns false if the time of the search was over before the last one.
   private func endLate(at now: NIODeadline) -> Bool {
     let slice = context.work.slice(of: IncompleteRequests.searchMax)
+    var count = 0
     for account in Array(waiting.values) where account.isTimed && account.deadline <= now {
-      guard !slice.isOver else { return false }
+      // Each search ends one request at least, however busy the machine is.
+      guard count == 0 || !slice.isOver else { return false }
+      count += 1
       // The daemon may not have processed the rest yet.
       if account.endLate() { set(0, for: account) } else { account.deadline = nextDeadline }
     }
