@@ -1,5 +1,6 @@
 import WidgetExpression
 public import WidgetModel
+import WidgetYAML
 
 /// The settings of a bundle: each has a default in the bundle's file, and the user may choose another
 /// value. Expressions read them as `defaults.NAME`.
@@ -19,8 +20,8 @@ public struct BundleDefaults: Sendable {
   public var passedOver: ValueMap = [:]
   /// The reasons, as messages.
   public var problems: [String] = []
-  /// Whether the user's file exists but is not a JSON object.
-  public var isUnreadable = false
+  /// The mistake for which the user's file is not used; nil if there is none.
+  public var mistake: BundleProblem?
 
   /// The values in use: the user's value, or else the default.
   public var values: ValueMap {
@@ -85,18 +86,43 @@ public struct BundleDefaults: Sendable {
     public let message: String
   }
 
-  /// The user's values in the text of `fileName`, also those that no version takes. Nil if the text is
-  /// not a JSON object.
-  public static func values(in settings: String) -> ValueMap? {
-    guard let root = try? SourceReader.read(settings), case .map(let entries) = root.content else {
-      return nil
+  /// The user's values in the text of `fileName`, also those that no version takes.
+  ///
+  /// - Throws: the first mistake of the text.
+  public static func values(in settings: String) throws(BundleProblem) -> ValueMap {
+    guard settings.contains(where: { !$0.isWhitespace }) else {
+      throw BundleProblem(line: 1, column: 1, message: "the file is empty, or cannot be read")
     }
-    let quiet = Reading(SourceLines(settings), timeZones: nil)
+    let root: Value
+    do throws(JSONReader.Failure) {
+      root = try JSONReader.value(of: settings, from: .person)
+    } catch {
+      let mistake = JSONMistake(error, in: settings)
+      // The host reads only a file of this name, so YAML is no way out.
+      let comments = "JSON has no comments"
+      throw BundleProblem(
+        line: mistake.place.line, column: mistake.place.column, message: mistake.message,
+        hint: mistake.hint.hasPrefix(comments) ? comments : mistake.hint)
+    }
+    guard case .map(let map) = root else {
+      throw BundleProblem(line: 1, column: 1, message: "this is not a JSON object")
+    }
     var values: ValueMap = [:]
-    for entry in entries {
-      values[entry.key] = quiet.constant(Item(node: entry.value, path: entry.key)) ?? .null
+    for entry in map.entries {
+      do throws(DataDocument.Failure) {
+        values[entry.key] = try DataDocument.untagged(entry.value)
+      } catch {
+        throw BundleProblem(
+          line: 1, column: 1, path: entry.key, message: "the value of \(entry.key): \(error)")
+      }
     }
     return values
+  }
+
+  /// The message about a mistake in the user's file.
+  public static func words(about mistake: BundleProblem) -> String {
+    "the defaults hold, because the file of settings has a mistake: \(fileName):\(mistake); correct "
+      + "it, or remove it and set each value again with `widgetctl bundle set`"
   }
 
   var type: ExpressionType { .record(RecordType(fields, isOpen: false)) }
@@ -110,12 +136,10 @@ extension BundleFileReader {
     var defaults = BundleDefaults()
     defaults.fields = reading.fields(item, of: "settings", mayBeRequired: false)
     guard let settings else { return defaults }
-    guard let values = BundleDefaults.values(in: settings) else {
-      defaults.isUnreadable = true
-      defaults.problems = [
-        "\(BundleDefaults.fileName) is not a JSON object, so the defaults hold; correct it, or "
-          + "remove it and set each value again with `widgetctl bundle set`"
-      ]
+    let values: ValueMap
+    do throws(BundleProblem) { values = try BundleDefaults.values(in: settings) } catch {
+      defaults.mistake = error
+      defaults.problems = [BundleDefaults.words(about: error)]
       return defaults
     }
     for entry in values.entries {

@@ -22,17 +22,30 @@ extension BundleInstaller {
   ///
   /// - Parameter id: also the name of a listed folder that is no id.
   public func chosenSettings(of id: String) -> ValueMap {
-    guard let bundles = try? existing(id, mayBeMisnamed: true), bundles.entry(id) == .folder,
-      let folder = try? bundles.folder(id), let text = try? settings(in: folder)
-    else { return [:] }
-    return BundleDefaults.values(in: text) ?? [:]
+    guard let text = settingsText(of: id) else { return [:] }
+    return (try? BundleDefaults.values(in: text)) ?? [:]
   }
 
-  /// For each of the user's values that a version does not take, a message with the reason. The values
-  /// are those of the installed version.
+  /// For each of the user's values that a version does not take, a message with the reason. The
+  /// values are those of the installed version. If its file of settings has a mistake, a message
+  /// about this.
   public func droppedSettings(by bundle: Bundle) -> [String] {
-    bundle.defaults.problems(with: chosenSettings(of: bundle.id))
-      .map { "bundle \(bundle.id) \(bundle.version): \($0)" }
+    guard let text = settingsText(of: bundle.id) else { return [] }
+    let problems: [String]
+    do throws(BundleProblem) {
+      problems = bundle.defaults.problems(with: try BundleDefaults.values(in: text))
+    } catch {
+      problems = [BundleDefaults.words(about: error)]
+    }
+    return problems.map { "bundle \(bundle.id) \(bundle.version): \($0)" }
+  }
+
+  /// The text of a bundle's file of settings. Nil if there is none, or if it cannot be read.
+  private func settingsText(of id: String) -> String? {
+    guard let bundles = try? existing(id, mayBeMisnamed: true), bundles.entry(id) == .folder,
+      let folder = try? bundles.folder(id)
+    else { return nil }
+    return try? settings(in: folder)
   }
 
   /// Changes the user's values for settings: all, or none.
@@ -80,10 +93,11 @@ extension BundleInstaller {
     let folder = try folder(of: id)
     let bundle = try read(in: folder, settings: settings(in: folder)).bundle
     let name = BundleDefaults.fileName
-    guard !bundle.defaults.isUnreadable else {
+    if let mistake = bundle.defaults.mistake {
       throw .refused(
-        "\(folder.path)/\(name) is not a JSON object",
-        hint: "correct it, or remove it to start again")
+        "\(folder.path)/\(name):\(mistake.line):\(mistake.column): \(mistake.message)",
+        hint: (mistake.hint.isEmpty ? "" : "\(mistake.hint); ")
+          + "correct the file, or remove it to start again")
     }
     guard let text = try change(bundle) else {
       if folder.entry(name) != nil { try folder.remove(name) }
@@ -123,6 +137,11 @@ extension BundleInstaller {
     }
     let bytes = try folder.read(
       BundleDefaults.fileName, bytesMax: BundleInstaller.settingsBytesMax)
-    return String(decoding: bytes, as: UTF8.self)
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw .refused(
+        "\(folder.path)/\(BundleDefaults.fileName) is not well-formed UTF-8",
+        hint: "save it as UTF-8, or remove it and set each value again with `widgetctl bundle set`")
+    }
+    return text
   }
 }

@@ -168,12 +168,12 @@ import WidgetModel
     #expect(scratch.read("bundles/desk/.settings.json") == nil)
     _ = scratch.write("bundles/desk/.settings.json", "[1")
     #expect(
-      try installer.configured("desk").defaults.problems.first?.contains("not a JSON object")
+      try installer.configured("desk").defaults.problems.first?.contains(".settings.json:1:")
         == true)
     #expect(installer.chosenSettings(of: "desk") == [:])
     // A file that cannot be read is not overwritten.
     #expect(
-      refusal { () throws(BundleInstallerError) in try set("{}") }.contains("is not a JSON object"))
+      refusal { () throws(BundleInstallerError) in try set("{}") }.contains(".settings.json:1:"))
     #expect(scratch.read("bundles/desk/.settings.json") == "[1")
     // So is a folder in place of the file.
     let place = scratch.path + "/bundles/desk/.settings.json"
