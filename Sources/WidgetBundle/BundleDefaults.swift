@@ -72,13 +72,23 @@ public struct BundleDefaults: Sendable {
   func problem(with value: Value, of name: String, _ reason: UnfitSetting) -> String {
     let shown = if case .string(let text) = value { text } else { JSONWriter.compact(value) }
     let short = shown.count > 80 ? "\(shown.prefix(80))…" : shown
-    let staying = "it stays in \(BundleDefaults.fileName) for a later version"
     guard fields.contains(where: { $0.name == name }) else {
       return "this version has no setting \(name.prefix(64)), so your value \(short) has no "
-        + "effect; \(staying)"
+        + "effect\(BundleDefaults.endOfUndeclared)"
     }
-    return "your value \(short) of the setting \(name) has no effect, because \(reason.message); "
-      + "the default holds, and \(staying)"
+    return "your value \(short) of the setting \(name) has no effect, because "
+      + "\(reason.message)\(BundleDefaults.endOfUnfit)"
+  }
+
+  private static let endOfUndeclared = "; it stays in \(fileName) for a later version"
+  private static let endOfUnfit =
+    "; the default holds, and it stays in \(fileName) for a later version"
+
+  /// The part of a problem that names a value which a version does not take: all but the words about
+  /// the file. Nil for other problems.
+  public static func unusedValue(in problem: String) -> String? {
+    [endOfUnfit, endOfUndeclared].first { problem.hasSuffix($0) }
+      .map { String(problem.dropLast($0.count)) }
   }
 
   /// Why a setting does not take a value.

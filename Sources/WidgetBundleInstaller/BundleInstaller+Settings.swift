@@ -48,6 +48,21 @@ extension BundleInstaller {
     return try? settings(in: folder)
   }
 
+  /// The sorted paths of the files in a bundle's folder that a removal of it needs `force` for. The
+  /// file of settings is one of them only if nobody can name its values.
+  func irreplaceable(in folder: Folder) throws(BundleInstallerError) -> [String] {
+    var paths = try BundleOrigin.valuable(in: folder)
+    if hasUnusableSettings(folder) { paths.append(BundleDefaults.fileName) }
+    return paths.sorted()
+  }
+
+  private func hasUnusableSettings(_ folder: Folder) -> Bool {
+    guard case .file? = folder.entry(BundleDefaults.fileName) else { return false }
+    guard let text = try? settings(in: folder) else { return true }
+    let isBlank = text.allSatisfy { $0.isWhitespace }
+    return !isBlank && (try? BundleDefaults.values(in: text)) == nil
+  }
+
   /// Changes the user's values for settings: all, or none.
   ///
   /// - Parameter unset: The settings to reset to their default.

@@ -348,7 +348,7 @@ public struct BundleInstaller: Sendable {
     if isLive { try checkIsBundle(id, in: bundles, mayGuess: false) }
     if !force {
       var written =
-        isLive ? try BundleOrigin.valuable(in: try bundles.folder(id)).map { "\(id)/\($0)" } : []
+        isLive ? try irreplaceable(in: try bundles.folder(id)).map { "\(id)/\($0)" } : []
       for name in try versions?.names() ?? [] where versions?.entry(name) == .folder {
         guard let version = try versions?.folder(name) else { continue }
         written += try BundleOrigin.valuable(in: version).map {

@@ -68,4 +68,20 @@ extension BundleInstallerTests {
     scratch.write(Self.file, "\u{FEFF}{\"unit\": \"F\"}")
     #expect(try installer.configured("desk").defaults.values["unit"] == .string("F"))
   }
+
+  @Test func `a removal needs --force if nobody can name the settings`() throws {
+    try installSettable()
+    scratch.write(Self.file, "{\"unit\": \"F\" \"step\": 2}")
+    let message = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
+    #expect(message.hasSuffix(": desk/.settings.json"), "\(message)")
+    #expect(BundleInstaller.isAboutWrittenFiles(message))
+    #expect(scratch.read(Self.file) != nil)
+    try installer.remove("desk", force: true)
+    try installSettable()
+    scratch.write(Self.file, "{\"unit\": \"F\"}")
+    try installer.remove("desk")
+    try installSettable()
+    scratch.write(Self.file, "\n")
+    try installer.remove("desk")
+  }
 }

@@ -1,4 +1,5 @@
 import Testing
+import WidgetClient
 import WidgetModel
 
 @testable import widgetctl
@@ -79,6 +80,37 @@ import WidgetModel
       return
     }
     #expect(map["lostSettings"] == .list([settings.document]))
+  }
+
+  @Test func `a removal over the socket names the settings that the version does not take`() throws
+  {
+    let unused = [
+      "this version has no setting step, so your value 7 has no effect",
+      "your value 90s of the setting pause has no effect, because \"pause\" takes a value of type "
+        + "int, not string",
+    ]
+    let answer = SetBundleDefaultsResponse(
+      settings: [
+        BundleSetting(
+          name: "unit", type: "string", value: .string("F"), defaultValue: .string("C"),
+          summary: "")
+      ],
+      warnings: [
+        unused[0] + "; it stays in .settings.json for a later version",
+        unused[1] + "; the default holds, and it stays in .settings.json for a later version",
+        "something else",
+      ])
+    let settings = try #require(LostSettings(of: "st", answer))
+    #expect(
+      LostSettings.text([settings])
+        == "  the settings of bundle st that you have set are deleted: unit = F\n  bundle st: "
+        + "\(unused[0]); the value is deleted\n  bundle st: \(unused[1]); the value is deleted\n")
+    guard case .map(let map) = settings.document else {
+      Issue.record("the document is no object")
+      return
+    }
+    #expect(map["unused"] == .list(unused.map { .string($0) }))
+    #expect(LostSettings(of: "st", SetBundleDefaultsResponse(settings: [], warnings: [])) == nil)
   }
 
   @Test func `a removal that needs --force names the values first`() throws {

@@ -262,11 +262,11 @@ enum BundleRemote {
       values: known ?? [],
       staying: known == nil ? [] : await StayingWidgets.ask(of: ids, session))
     for id in ids {
-      guard let values = await LostSettings.ask(of: id, session) else {
+      guard let settings = await LostSettings.ask(of: id, session) else {
         BundleText.warn(LostSettings.unknown(id))
         continue
       }
-      if let settings = LostSettings(of: id, values) { losses.settings.append(settings) }
+      losses.settings += settings
     }
     var removed: [String] = []
     var failure: (any Error)?

@@ -7,11 +7,14 @@ import WidgetModel
 struct LostSettings: Hashable, Sendable {
   let bundle: String
   let values: ValueMap
+  /// A sentence about each further value, which the installed version does not take. Only a host
+  /// that is asked over the socket gives these.
+  let unused: [String]
 
   /// Nil if there are no values.
-  init?(of bundle: String, _ values: ValueMap) {
-    guard !values.isEmpty else { return nil }
-    (self.bundle, self.values) = (bundle, values)
+  init?(of bundle: String, _ values: ValueMap, unused: [String] = []) {
+    guard !values.isEmpty || !unused.isEmpty else { return nil }
+    (self.bundle, self.values, self.unused) = (bundle, values, unused)
   }
 
   /// Those of each bundle that has some.
@@ -35,22 +38,28 @@ struct LostSettings: Hashable, Sendable {
     }
   }
 
-  /// The same in the folder of the host, which names the values that differ from the defaults. Nil if
-  /// the host does not name them.
-  static func ask(of bundle: String, _ session: Session) async -> ValueMap? {
+  /// The same in the folder of the host, which names the values that differ from the defaults, and
+  /// those that the installed version does not take. Nil if the host does not name them.
+  static func ask(of bundle: String, _ session: Session) async -> [LostSettings]? {
     do throws(ClientError) {
       let request = SetBundleDefaultsRequest(id: bundle, values: [:], unset: [])
       let answer = try await session.client.setBundleDefaults(request, options: session.options)
-      var values: ValueMap = [:]
-      for setting in answer.settings where setting.value != setting.defaultValue {
-        values[setting.name] = setting.value ?? .null
-      }
-      return values
+      return [LostSettings(of: bundle, answer)].compactMap(\.self)
     } catch {
       // The removal fails for the same reason, and reports it.
       let code = error.status?.code
-      return code == .notFound || code == .unavailable || code == .permissionDenied ? [:] : nil
+      return code == .notFound || code == .unavailable || code == .permissionDenied ? [] : nil
     }
+  }
+
+  /// Those that an answer of the host names.
+  init?(of bundle: String, _ answer: SetBundleDefaultsResponse) {
+    var values: ValueMap = [:]
+    for setting in answer.settings where setting.value != setting.defaultValue {
+      values[setting.name] = setting.value ?? .null
+    }
+    self.init(
+      of: bundle, values, unused: answer.warnings.compactMap(BundleDefaults.unusedValue(in:)))
   }
 
   /// The warning if the host does not name the values before bundles are removed.
@@ -67,11 +76,22 @@ struct LostSettings: Hashable, Sendable {
       .joined(separator: ", ")
   }
 
-  static func text(_ settings: [LostSettings], _ loss: LostValues.Loss = .done) -> String {
-    settings.map { "  \($0.line(loss).safeForTerminal)\n" }.joined()
+  private func lines(_ loss: LostValues.Loss) -> [String] {
+    (values.isEmpty ? [] : [line(loss)])
+      + unused.map {
+        "bundle \(bundle): \($0); the value \(loss == .dryRun ? "would be" : "is") deleted"
+      }
   }
 
-  var document: Value { .map(["bundle": .string(bundle), "values": .map(values)]) }
+  static func text(_ settings: [LostSettings], _ loss: LostValues.Loss = .done) -> String {
+    settings.flatMap { $0.lines(loss) }.map { "  \($0.safeForTerminal)\n" }.joined()
+  }
+
+  var document: Value {
+    var map: ValueMap = ["bundle": .string(bundle), "values": .map(values)]
+    if !unused.isEmpty { map["unused"] = .list(unused.map { .string($0) }) }
+    return .map(map)
+  }
 }
 
 /// All that is lost with bundles, and the widgets of others that lose their kind.
