@@ -1,7 +1,7 @@
 import WidgetBundle
 import WidgetModel
 
-// Kinds and widgets that several installed bundles have.
+// Kinds and widgets that several installed bundles have, or that differ between versions.
 extension BundleInstaller {
   /// Warnings about names that other bundles use, too.
   static func clashes(of bundle: Bundle, with others: [Installed]) -> [String] {
@@ -41,5 +41,25 @@ extension BundleInstaller {
     _ warning: String, about part: String, with bundle: String
   ) -> Bool {
     warning.contains(clash(about: part, with: bundle))
+  }
+
+  /// A warning for each widget that has another kind in the next version.
+  static func kindChanges(from former: Bundle, to next: Bundle) -> [String] {
+    next.widgets.compactMap { widget in
+      guard let id = widget.id, let before = former.widgets.first(where: { $0.id == id })?.kind,
+        before != widget.kind
+      else { return nil }
+      return "\(kindChange(of: id.rawValue))\(before)\" to \"\(widget.kind)\": a new widget "
+        + "replaces it, and the values that users have set on it are lost"
+    }
+  }
+
+  private static func kindChange(of widget: String) -> String {
+    "widget \"\(widget)\" changes its kind from \""
+  }
+
+  /// Whether a warning of a rollback says that a widget gets another kind.
+  public static func isKindChange(_ warning: String, of widget: String) -> Bool {
+    warning.hasPrefix(kindChange(of: widget))
   }
 }

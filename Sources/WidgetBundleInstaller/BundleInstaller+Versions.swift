@@ -51,7 +51,8 @@ extension BundleInstaller {
         bundle: bundle, former: nil, wasThere: false,
         digest: BundleOrigin(in: try bundles.folder(id))?.digest, warnings: [])
     }
-    let former = try? read(in: try bundles.folder(id)).bundle.version
+    let before = (try? read(in: try bundles.folder(id)))?.bundle
+    let former = before?.version
     let isEmpty = try bundles.folder(id).names().isEmpty
     let next = try nextName(in: versions, version: former)
     let carried = try carryOver(
@@ -67,7 +68,9 @@ extension BundleInstaller {
     return Outcome(
       bundle: bundle, former: former, wasThere: !isEmpty,
       digest: BundleOrigin(in: try bundles.folder(id))?.digest,
-      warnings: droppedSettings(by: bundle) + carried.warnings)
+      warnings: droppedSettings(by: bundle)
+        + (before.map { BundleInstaller.kindChanges(from: $0, to: bundle) } ?? [])
+        + carried.warnings)
   }
 
   /// Puts a folder in the place of a bundle, and keeps the former version.

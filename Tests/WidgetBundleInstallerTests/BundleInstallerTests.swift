@@ -247,6 +247,22 @@ import WidgetModel
     #expect(again.warnings == [])
   }
 
+  @Test func `a rollback names the widgets that get another kind`() throws {
+    for (version, kind) in [("1.0.0", "a"), ("2.0.0", "b")] {
+      let text = Texts.bundle("desk", version: version, kind: kind)
+        .replacing("id: \(kind)", with: "id: w")
+      _ = try installer.install(bytes: Array(text.utf8), name: "desk.yaml")
+    }
+    let warnings = try installer.rollback("desk").warnings
+    #expect(
+      warnings == [
+        "widget \"w\" changes its kind from \"b\" to \"a\": a new widget replaces it, and the values "
+          + "that users have set on it are lost"
+      ])
+    #expect(warnings.allSatisfy { BundleInstaller.isKindChange($0, of: "w") })
+    #expect(!warnings.contains { BundleInstaller.isKindChange($0, of: "v") })
+  }
+
   @Test func `only the previous one of the installed versions is kept`() throws {
     for version in ["1.0.0", "1.1.0", "1.2.0", "1.3.0"] {
       _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")

@@ -27,17 +27,21 @@ import WidgetModel
     #expect(LostValues.unknown(["a", "b"]).contains("of bundles a, b;"))
   }
 
-  @Test func `a rollback names the values of widgets that the former version lacks`() {
+  @Test func `a rollback names the values of widgets that the former version lacks or changes`() {
     func entry(_ id: String) -> LostValues.Entry {
       LostValues.Entry(
         widget: Samples.id(id),
         field: FieldOwner(path: "data.n", owner: "user 4000000000", declared: .int(45)))
     }
-    let warnings = LostValues.warnings([entry("w"), entry("x")], restored: "1.1.0", ["x"])
+    let warnings = LostValues.warnings(
+      [entry("w"), entry("x"), entry("y")], restored: "1.1.0", ["x", "y"]
+    ) { id, _ in id == Samples.id("y") }
     #expect(
       warnings == [
         "version 1.1.0 does not have the widget w, so its data.n is lost: it is 45, set by user "
-          + "4000000000"
+          + "4000000000",
+        "version 1.1.0 has the widget y with another kind, so its data.n is lost: it is 45, set by "
+          + "user 4000000000",
       ])
   }
 

@@ -328,9 +328,10 @@ struct BundleRollbackCommand: AsyncParsableCommand {
       try installer.rollback(id, to: version)
     }
     BundleText.warn(outcome)
+    let restored = outcome.bundle.widgets
     let lost = LostValues.warnings(
-      values ?? [], restored: outcome.bundle.version,
-      outcome.bundle.widgets.compactMap { $0.id?.rawValue })
+      values ?? [], restored: outcome.bundle.version, restored.compactMap { $0.id?.rawValue }
+    ) { id, kind in restored.contains { $0.id == id && $0.kind != kind } }
     let refusals = await BundleOutlook.of(outcome.bundle, global)?.refusals ?? []
     for warning in lost + refusals { BundleText.warn(warning) }
     let host = await BundleHost.ask(global)

@@ -245,9 +245,12 @@ enum BundleRemote {
       try await session.client.rollbackBundle(
         RollbackBundleRequest(id: id, version: version ?? ""), options: session.options)
     }
-    let warnings =
-      answer.warnings.map(advice)
-      + LostValues.warnings(values, restored: answer.bundle.version, answer.bundle.widgets)
+    let lost = LostValues.warnings(
+      values, restored: answer.bundle.version, answer.bundle.widgets
+    ) { id, _ in
+      answer.warnings.contains { BundleInstaller.isKindChange($0, of: id.rawValue) }
+    }
+    let warnings = answer.warnings.map(advice) + lost
     for warning in warnings { BundleText.warn(warning) }
     session.printer.print(
       document(answer.bundle, former: answer.formerVersion, warnings: warnings)

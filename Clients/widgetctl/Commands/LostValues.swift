@@ -16,6 +16,8 @@ enum LostValues {
     let field: FieldOwner
     /// The bundle of the widget.
     var bundle = ""
+    /// The kind of the widget; nil if it was not asked for.
+    var kind: KindName?
 
     var document: Value {
       .map([
@@ -32,7 +34,7 @@ enum LostValues {
   static func ask(
     of bundles: [String], in folder: String? = nil, _ session: Session?
   ) async -> [Entry]? {
-    let paths = ["owners", "data", "parameters", "labels", "presence", "apply_set"]
+    let paths = ["kind", "owners", "data", "parameters", "labels", "presence", "apply_set"]
     guard let session, let mask = try? ReadMask(paths: paths),
       let widgets = try? await session.list(Selector(), mask: mask).widgets
     else { return nil }
@@ -45,7 +47,11 @@ enum LostValues {
     return widgets.flatMap { tagged -> [Entry] in
       guard let bundle = RemoveCommand.bundle(of: tagged.widget.applySet), run.contains(bundle)
       else { return [] }
-      return entries(of: tagged.widget, tagged.owners)
+      return entries(of: tagged.widget, tagged.owners).map { entry in
+        var entry = entry
+        entry.kind = tagged.widget.kind
+        return entry
+      }
     }
   }
 
@@ -57,13 +63,27 @@ enum LostValues {
       + "parameters and labels, are lost when widgetd-host removes the widgets"
   }
 
-  /// The values that a rollback loses: those of widgets that the restored version does not have.
+  /// The values that a rollback loses: those of widgets that the restored version does not have, or
+  /// that have another kind in it.
   ///
-  /// - Parameter lost: The values of all widgets of the bundle.
-  static func warnings(_ lost: [Entry], restored version: String, _ widgets: [String]) -> [String] {
-    lost.filter { !widgets.contains($0.widget.rawValue) }.map { entry in
-      "version \(version) does not have the widget \(entry.widget), so its \(entry.field.path) is "
-        + "lost: "
+  /// - Parameters:
+  ///   - lost: The values of all widgets of the bundle.
+  ///   - hasOtherKind: Whether the kind of a widget in the restored version differs from the given
+  ///     one.
+  static func warnings(
+    _ lost: [Entry], restored version: String, _ widgets: [String],
+    hasOtherKind: (WidgetID, KindName?) -> Bool
+  ) -> [String] {
+    lost.compactMap { entry in
+      let reason: String
+      if !widgets.contains(entry.widget.rawValue) {
+        reason = "does not have the widget \(entry.widget)"
+      } else if hasOtherKind(entry.widget, entry.kind) {
+        reason = "has the widget \(entry.widget) with another kind"
+      } else {
+        return nil
+      }
+      return "version \(version) \(reason), so its \(entry.field.path) is lost: "
         + (entry.field.declared.map { "it is \(JSONWriter.compact($0)), " } ?? "it was ")
         + "set by \(entry.field.ownerName(Facts.name(ofUser:)))"
     }
