@@ -23,6 +23,26 @@ import WidgetModel
     #expect(host.problem(of: "/c")?.contains("widgetd-host runs /a, /b") == true)
   }
 
+  @Test func `a bundle changes nothing only if a running host runs other folders`() {
+    let words = BundleHost.running(folders: ["/a"]).absence(from: "/c")
+    #expect(words?.hasPrefix("no host runs the folder /c: widgetd-host runs /a;") == true)
+    for host: BundleHost in [
+      .running(folders: ["/a", "/c"]), .running(folders: [], problem: BundleHost.unreported),
+      .returning(folders: ["/a"]), .missing(former: ["/a"]), .unknown,
+    ] {
+      #expect(host.absence(from: "/c") == nil, "\(host)")
+    }
+  }
+
+  @Test func `a folder that does not exist yet has the same path in all spellings`() {
+    let path = "/nonexistent/all/bundles"
+    for spelling in [path, path + "/", "//nonexistent/all//bundles"] {
+      #expect(BundleHost.resolved(spelling) == path)
+    }
+    #expect(BundleHost.resolved("nonexistent-bundles").hasPrefix("/"))
+    #expect(BundleHost.resolved("nonexistent-bundles").hasSuffix("/nonexistent-bundles"))
+  }
+
   @Test func `a connected host without its widget runs, and nothing else is known`() {
     let host = BundleHost.running(folders: [], problem: BundleHost.unreported)
     #expect(host.runs("/a") == nil && !host.isMissing && host.mend == nil)

@@ -70,6 +70,7 @@ struct BundleDiffCommand: AsyncParsableCommand {
       BundleInstallerError.text($0.message, hint: $0.hint)
     }
     if !remote.remote { told += BundleDiffCommand.obstacles(to: bundle.id, in: installer) }
+    if let absence = answered?.absence { told.append(absence) }
     told += answered?.missingKinds(of: bundle, file: found.file) ?? []
     if !remote.remote { told += installer.droppedSettings(by: bundle) }
     let warnings = told + outlook.remarks.map(\.text)

@@ -180,6 +180,13 @@ enum BundleHost: Hashable {
     }
   }
 
+  /// The reason why the bundles in a folder change nothing in the daemon: a host runs, and it runs
+  /// other folders. Nil if it runs the folder, if none runs, or if this is unknown.
+  func absence(from folder: String) -> String? {
+    guard case .running = self, runs(folder) == false else { return nil }
+    return problem(of: folder)
+  }
+
   /// The place of a bundle that a folder lacks, and the option for this place. Nil if the host runs
   /// no other folder.
   func place(of id: String, besides folder: String) -> String? {
@@ -227,11 +234,17 @@ enum BundleHost: Hashable {
     return "no bundles in \(folder); widgetd-host runs \(folders.joined(separator: ", ")):\n\(list)"
   }
 
-  /// The path from the root, without links; unchanged if it does not exist yet.
+  /// The path from the root, without links. A missing folder has the path that it will get.
   static func resolved(_ path: String) -> String {
-    guard let resolved = realpath(path, nil) else { return path }
-    defer { free(resolved) }
-    return String(cString: resolved)
+    if let resolved = realpath(path, nil) {
+      defer { free(resolved) }
+      return String(cString: resolved)
+    }
+    let parts = path.split(separator: "/")
+    guard let last = parts.last, last != ".", last != ".." else { return path }
+    let above = parts.dropLast().joined(separator: "/")
+    let parent = resolved(path.hasPrefix("/") ? "/" + above : above.isEmpty ? "." : above)
+    return parent == "/" ? "/\(last)" : "\(parent)/\(last)"
   }
 }
 

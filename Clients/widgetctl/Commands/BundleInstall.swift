@@ -332,7 +332,8 @@ struct BundleRollbackCommand: AsyncParsableCommand {
     let lost = LostValues.warnings(
       values ?? [], restored: outcome.bundle.version, restored.compactMap { $0.id?.rawValue }
     ) { id, kind in restored.contains { $0.id == id && $0.kind != kind } }
-    let refusals = await BundleOutlook.of(outcome.bundle, global)?.refusals ?? []
+    let refusals =
+      await BundleOutlook.of(outcome.bundle, global, beside: installer.path)?.refusals ?? []
     for warning in lost + refusals { BundleText.warn(warning) }
     let host = await BundleHost.ask(global)
     let rival = await BundleStanding.rival(of: id, installedIn: installer.path, global)

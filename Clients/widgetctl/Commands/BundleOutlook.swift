@@ -34,6 +34,9 @@ struct BundleOutlook: Hashable, Sendable {
   /// The kinds of other bundles and programs, and of the daemon itself. Empty if all widgets of the
   /// bundle have kinds of the bundle.
   private(set) var otherKinds: [KindName] = []
+  /// The reason why the bundle will change nothing: the running host does not run its folder. There
+  /// are then no remarks and no kept fields. Nil if the host runs the folder, or may do so later.
+  private(set) var absence: String?
 
   /// Ids that a remark names.
   private static let idsMax = 5
@@ -41,14 +44,21 @@ struct BundleOutlook: Hashable, Sendable {
   /// Asks the daemon, for at most two seconds, because bundles need no daemon. Nil if it does not
   /// answer.
   ///
-  /// - Parameter folder: of the installed bundles; nil for those of the host only.
+  /// - Parameter folder: where the bundle is installed, or will be; nil for the folder of the host.
   static func of(
     _ bundle: Bundle, _ global: GlobalOptions, beside folder: String? = nil
   ) async -> BundleOutlook? {
     guard let session = try? global.session() else { return nil }
     let limit = min(global.limit ?? .seconds(2), .seconds(2))
-    let outlook = try? await of(
+    var outlook = try? await of(
       bundle, beside: folder, session.client, CallOptions(timeout: limit))
+    if let folder, outlook != nil,
+      let absence = await BundleHost.ask(global).absence(from: folder)
+    {
+      outlook?.remarks = []
+      outlook?.kept = []
+      outlook?.absence = absence
+    }
     await session.client.close()
     return outlook
   }
