@@ -125,6 +125,15 @@ import WidgetTerminal
     #expect(LiveSamples.lines(&board).contains { $0.contains("no such file") })
   }
 
+  @Test func `an icon has no reason`() throws {
+    let node = Node(id: "i", type: .image, properties: ["source": .string("mail")])
+    var pictures = LivePictures()
+    pictures.method = .blocks
+    #expect(pictures.request(["mail"]) == ["mail"])
+    pictures.take("mail", LivePictures.load("mail"))
+    #expect(pictures.problem(of: node) == nil)
+  }
+
   @Test func `an image that is only text has the reason above it`() throws {
     let nodes = ["a", "b"].map { name in
       Node(

@@ -180,6 +180,25 @@ struct PicturePageTests {
     #expect(PictureFile.absence(of: other) == nil)
   }
 
+  @Test(arguments: [("mail", "", 0), ("mail", "/none.png", 1), ("", "mail", 0), ("cat.png", "", 1)])
+  func `an icon is not a missing file`(source: String, fallback: String, count: Int) throws {
+    var widget = Self.widget("a")
+    let node = Node(
+      id: "i", type: .image,
+      properties: [
+        "source": .string(source), "fallback": .string(fallback), "width": .double(320),
+        "height": .double(96),
+      ])
+    let content = Content(rootID: "i", nodes: [node])
+    widget.content = content
+    let cache = PictureCache()
+    #expect(cache.problems(in: content, tellsAll: true).count == count)
+    #expect((cache.problem(of: node) != nil) == (count > 0))
+    let text = Self.page(width: 60).text(of: [widget])
+    #expect(!text.contains("\"mail\" is not an absolute path"), "\(text)")
+    #expect(text.contains("mail") || count > 0, "\(text)")
+  }
+
   @Test func `an image is drawn with colours, and its fallback if it is missing`() throws {
     for (source, fallback) in [("red.png", ""), ("none.png", "red.png"), ("", "red.png")] {
       try Self.image(source, fallback: fallback) { widget, _ in

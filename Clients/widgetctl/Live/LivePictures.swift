@@ -50,10 +50,11 @@ struct LivePictures: Sendable {
     if case .ready(let image)? = states[source(of: node)] { image } else { nil }
   }
 
-  /// Why a node shows no picture. Nil if it shows one, or if no source has failed yet.
+  /// Why a node shows no picture. Nil if it shows one, if it is an icon, or if no source has failed
+  /// yet.
   func problem(of node: Node) -> String? {
     // If both sources failed, report the problem of `source`, because the user wants that one.
-    for source in [node.text("source"), source(of: node)] {
+    for source in [node.text("source"), source(of: node)] where !PictureFile.namesIcon(source) {
       if case .failed(let reason)? = states[source], image(of: node) == nil { return reason }
     }
     return nil

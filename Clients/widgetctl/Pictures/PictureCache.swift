@@ -11,7 +11,7 @@ final class PictureCache: Sendable {
 
   /// Why pictures are missing, one line for each: `! photo: source: /x.png: No such file or directory`.
   ///
-  /// Without `tellsAll`, only the reasons for which the node has no room, and not those of icons.
+  /// Without `tellsAll`, only the reasons for which the node has no room. Icons are never missing.
   func problems(in content: Content, tellsAll: Bool) -> [String] {
     let nodes = content.nodes.filter {
       $0.role == .image && $0.properties["visible"] != .bool(false)
@@ -36,7 +36,7 @@ final class PictureCache: Sendable {
   }
 
   /// The reason why a node has no picture: the problem of its `source`. Nil if the source or its
-  /// fallback can be read.
+  /// fallback can be read, or if both are icons.
   func problem(of node: Node) -> String? {
     guard file(of: node) == nil else { return nil }
     return [node.text("source"), node.text("fallback")].lazy.filter { !$0.isEmpty }
@@ -63,8 +63,10 @@ final class PictureCache: Sendable {
 
   private func file(_ source: String) -> PictureFile? { try? read(source).get() }
 
+  /// Why a source has no picture. Nil if it has one, or if it is an icon.
   private func reason(of source: String) -> String? {
-    if case .failure(let problem) = read(source) { problem.reason } else { nil }
+    guard !PictureFile.namesIcon(source) else { return nil }
+    return if case .failure(let problem) = read(source) { problem.reason } else { nil }
   }
 
   private func read(_ source: String) -> Found {

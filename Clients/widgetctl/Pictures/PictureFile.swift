@@ -27,7 +27,7 @@ struct PictureFile: Sendable {
     guard let path = path(source) else {
       return .failure(
         Problem(
-          reason: source.hasPrefix("http:") || source.hasPrefix("https:")
+          reason: isAddress(source)
             ? "widgetctl reads files only" : "\"\(source.prefix(64))\" is not an absolute path"))
     }
     let file = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -115,9 +115,16 @@ struct PictureFile: Sendable {
     return absence
   }
 
+  /// Whether a source is the name of an icon, which is not drawn, and so cannot be missing.
+  static func namesIcon(_ source: String) -> Bool { !namesFile(source) && !isAddress(source) }
+
+  private static func isAddress(_ source: String) -> Bool {
+    source.hasPrefix("http:") || source.hasPrefix("https:")
+  }
+
   /// Whether a source is meant as a file of this machine, and not as an icon's name or an address.
   static func namesFile(_ source: String) -> Bool {
-    if source.hasPrefix("http:") || source.hasPrefix("https:") { return false }
+    if isAddress(source) { return false }
     let endings = [".png", ".svg", ".jpg", ".jpeg", ".gif", ".webp"]
     return source.contains("/") || source.contains(":")
       || endings.contains { source.lowercased().hasSuffix($0) }
