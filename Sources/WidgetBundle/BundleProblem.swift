@@ -76,9 +76,11 @@ public struct InvalidBundle: Error, Hashable, Sendable, CustomStringConvertible 
 public struct SourceLines {
   private let lines: [Substring.UTF8View]
 
-  /// O(length of the text).
+  /// O(length of the text). A byte order mark is left out, because columns do not count it.
   public init(_ text: String) {
-    lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    lines = text.utf8.dropFirst(text.utf8.starts(with: mark) ? mark.count : 0)
+      .split(separator: 0x0A, omittingEmptySubsequences: false)
   }
 
   /// A line by its number, from 1, without its end; nil if there is none.

@@ -68,7 +68,7 @@ enum SourceReader {
   static func read(_ text: String, isJSON: Bool = false) throws(BundleProblem) -> SourceNode? {
     try checkLength(text)
     if isJSON { try checkJSON(text) }
-    return try read(text) { (text) throws(YAMLFailure) in
+    return try read(text, isJSON: isJSON) { (text) throws(YAMLFailure) in
       try YAMLReader.document(
         of: text, .init(nodesMax: nodesMax, depthMax: depthMax, expandsAliases: false))
     }
@@ -94,15 +94,16 @@ enum SourceReader {
   }
 
   private static func read(
-    _ text: String, _ parse: (String) throws(YAMLFailure) -> YAMLNode?
+    _ text: String, isJSON: Bool = false, _ parse: (String) throws(YAMLFailure) -> YAMLNode?
   ) throws(BundleProblem) -> SourceNode? {
-    let yaml = looksLikeJSON(text) ? joiningSurrogates(text) : text
+    let yaml =
+      isJSON || looksLikeJSON(text) ? YAMLText(json: text, isStrict: isJSON) : YAMLText(text)
     let root: YAMLNode?
-    do throws(YAMLFailure) { root = try parse(yaml) } catch {
-      let words = error.words(in: yaml)
-      throw problem(at: words.place, words.message, hint: words.hint)
+    do throws(YAMLFailure) { root = try parse(yaml.text) } catch {
+      let words = error.words(in: yaml.text)
+      throw problem(at: yaml.original(words.place), words.message, hint: words.hint)
     }
-    return try root.map { (root) throws(BundleProblem) in try node(root) }
+    return try root.map { (root) throws(BundleProblem) in try node(root, in: yaml) }
   }
 
   private static func problem(
@@ -114,80 +115,58 @@ enum SourceReader {
   // MARK: - JSON
 
   private static func looksLikeJSON(_ text: String) -> Bool {
-    let first = text.utf8.first { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }
+    let first = firstByte(of: text)
     return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+  }
+
+  /// The first byte of the content: not of a byte order mark, and no blank.
+  private static func firstByte(of text: String) -> UInt8? {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    return text.utf8.dropFirst(text.utf8.starts(with: mark) ? mark.count : 0)
+      .first { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }
   }
 
   /// YAML takes most of JSON with mistakes, with other values: `hello"` is a text with a quote.
   private static func checkJSON(_ text: String) throws(BundleProblem) {
     // An empty text has words of its own.
-    guard text.utf8.contains(where: { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }) else { return }
+    guard firstByte(of: text) != nil else { return }
     do throws(JSONReader.Failure) { _ = try JSONReader.value(of: text, from: .program) } catch {
       let mistake = JSONMistake(error, in: text)
       // A text can be JSON without its first brace.
-      let first = text.utf8.first { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }
-      let isJSON = looksLikeJSON(text) || first == UInt8(ascii: "\"")
+      let isJSON = looksLikeJSON(text) || firstByte(of: text) == UInt8(ascii: "\"")
       let hint = isJSON ? mistake.hint : "if the file is YAML, name it bundle.yaml"
       throw problem(at: mistake.place, mistake.message, hint: hint)
     }
   }
 
-  /// JSON writes a character beyond 16 bits as two escapes, which YAML does not know:
-  /// `\ud83d\ude00` is its `\U0001f600`.
-  private static func joiningSurrogates(_ text: String) -> String {
-    let bytes = Array(text.utf8)
-    var result: [UInt8] = []
-    result.reserveCapacity(bytes.count)
-    var index = 0
-    while index < bytes.count {
-      guard bytes[index] == UInt8(ascii: "\\"), index + 1 < bytes.count else {
-        result.append(bytes[index])
-        index += 1
-        continue
-      }
-      if let high = unit(bytes, at: index), (0xD800..<0xDC00).contains(high),
-        let low = unit(bytes, at: index + 6), (0xDC00..<0xE000).contains(low)
-      {
-        let code = 0x10000 + (high - 0xD800) << 10 + (low - 0xDC00)
-        let digits = String(code, radix: 16)
-        result += "\\U\(String(repeating: "0", count: 8 - digits.count))\(digits)".utf8
-        index += 12
-      } else {
-        result += bytes[index...index + 1]
-        index += 2
-      }
-    }
-    return String(decoding: result, as: UTF8.self)
-  }
-
-  private static func unit(_ bytes: [UInt8], at index: Int) -> UInt32? {
-    guard index + 6 <= bytes.count, bytes[index] == UInt8(ascii: "\\"),
-      bytes[index + 1] == UInt8(ascii: "u")
-    else { return nil }
-    return UInt32(String(decoding: bytes[index + 2..<index + 6], as: UTF8.self), radix: 16)
-  }
-
   // MARK: - YAML
 
-  static func node(_ node: YAMLNode) throws(BundleProblem) -> SourceNode {
+  /// - Parameter text: the text with the node, for the places in the author's text. Nil if they are
+  ///   the same.
+  static func node(
+    _ node: YAMLNode, in text: YAMLText? = nil
+  ) throws(BundleProblem) -> SourceNode {
+    func original(_ place: YAMLPlace) -> YAMLPlace { text?.original(place) ?? place }
     let content: SourceNode.Content
     switch node.content {
     case .scalar(let text, let isPlain):
       content = .scalar(text, isPlain: isPlain)
     case .sequence(let elements):
       content = .list(
-        try elements.map { (element) throws(BundleProblem) in try self.node(element) })
+        try elements.map { (element) throws(BundleProblem) in try self.node(element, in: text) })
     case .mapping(let entries):
       content = .map(
         try entries.map { (entry) throws(BundleProblem) in
+          let place = original(entry.key.place)
           guard case .scalar(let key, _) = entry.key.content else {
-            throw problem(at: entry.key.place, "a key must be plain text", hint: "")
+            throw problem(at: place, "a key must be plain text", hint: "")
           }
           return SourceNode.Entry(
-            key: key, line: entry.key.place.line, column: entry.key.place.column,
-            value: try self.node(entry.value))
+            key: key, line: place.line, column: place.column,
+            value: try self.node(entry.value, in: text))
         })
     }
-    return SourceNode(line: node.place.line, column: node.place.column, content: content)
+    let place = original(node.place)
+    return SourceNode(line: place.line, column: place.column, content: content)
   }
 }

@@ -1,5 +1,6 @@
 import Testing
 import WidgetBundle
+import WidgetModel
 
 /// Mistakes in a file that must be JSON. Most of these texts are YAML with another meaning.
 @Suite struct JSONMistakeTests {
@@ -102,6 +103,47 @@ import WidgetBundle
   func `JSON that is no bundle has the words for bundles`(text: String, problem: String) {
     let error = #expect(throws: InvalidBundle.self) { try BundleReader.read(text, isJSON: true) }
     #expect(error?.description.hasPrefix(problem) == true, "\(error?.description ?? "")")
+  }
+
+  /// Characters that YAML counts as ends of lines, or writes in another way.
+  static let oddities = [
+    "", "\u{2028}", "a \u{2029} b", "\u{85}\u{85}", #"\ud83d\ude00"#, #"\\ud83d\\ude00"#, "😀é",
+    #"\u2028\n"#,
+  ]
+
+  @Test(arguments: oddities, ["", "\u{FEFF}"])
+  func `an odd character or a byte order mark moves no place`(odd: String, mark: String) throws {
+    let head = #"{"bundle": "b", "format": 1, "version": "1.0.0", "name": "\#(odd)", "#
+    for end in ["", "\n"] {
+      let text = mark + head + end + #""nope": 1}"#
+      let error = #expect(throws: InvalidBundle.self) {
+        try BundleReader.read(text, isJSON: true)
+      }
+      let problem = try #require(error?.problems.first { $0.message.contains("nope") })
+      let column = end.isEmpty ? head.unicodeScalars.count + 1 : 1
+      #expect(problem.line == (end.isEmpty ? 1 : 2), "\(problem)")
+      #expect(problem.column == column, "\(problem)")
+      #expect(problem.excerpt.contains("\"nope\": 1}"))
+      #expect(!problem.excerpt.contains("\u{FEFF}"))
+    }
+  }
+
+  @Test(arguments: ["a \u{2028} b", "\u{2029}", "a\u{85}b", "😀"])
+  func `a text of JSON has the characters that are in it`(value: String) throws {
+    let text =
+      "\u{FEFF}" + #"{"bundle": "b", "format": 1, "version": "1.0.0", "kinds": {"k": {"data": "#
+      + #"{"t": "\#(value)\ud83d\ude00"}, "content": {"label": "=data.t"}}}}"#
+    let bundle = try BundleReader.read(text, isJSON: true)
+    #expect(bundle.kinds.first?.kind.data.first?.defaultValue == .string(value + "😀"))
+  }
+
+  @Test func `a byte order mark does not make JSON look like YAML`() {
+    let error = #expect(throws: InvalidBundle.self) {
+      try BundleReader.read("\u{FEFF}{bundle: \"b\"}", isJSON: true)
+    }
+    #expect(
+      error?.description
+        == "1:2: expected a key in quotes; JSON has double quotes around keys")
   }
 
   @Test(.timeLimit(.minutes(1)), arguments: ["[", "{\"a\":", "[\"a\" ", "}", "\"", "x\" "])
