@@ -225,13 +225,32 @@ struct CommandFailure: Error, Hashable {
       while text.hasSuffix(".") { text.removeLast() }
       return text.prefix(1).lowercased() + text.dropFirst()
     }
-    var text = status.message.isEmpty ? "the daemon refused (\(status.code.name))" : status.message
+    var text = status.message.isEmpty ? words(forBare: status.code) : status.message
     for violation in status.fieldViolations {
       let line = "\(violation.field): \(violation.description)"
       if !text.contains(line) { text += "\n  \(line)" }
     }
     while text.hasSuffix(".") { text.removeLast() }
     return FieldWords.typed(text, of: status.fieldViolations)
+  }
+
+  /// The words for an answer that has only a code.
+  private static func words(forBare code: StatusCode) -> String {
+    let meaning =
+      switch code {
+      case .permissionDenied, .unauthenticated: "you have no permission for this"
+      case .unavailable: "it is not serving now; try again"
+      case .deadlineExceeded: "it took too long; try again, or wait longer with --timeout"
+      case .resourceExhausted: "a limit is reached; `widgetctl status` shows the limits"
+      case .notFound: "a part of the request does not exist"
+      case .alreadyExists: "it already exists"
+      case .invalidArgument, .outOfRange: "the request has a mistake"
+      case .failedPrecondition, .aborted: "its state does not allow this now"
+      case .unimplemented: "it does not know this call; install the same version as widgetctl's"
+      case .cancelled: "the call was cancelled; try again"
+      case .ok, .unknown, .internalError, .dataLoss: "it has failed; its log shows the reason"
+      }
+    return "the daemon gave no message (\(code.name)): \(meaning)"
   }
 
   /// For standard error, with `-o json`.

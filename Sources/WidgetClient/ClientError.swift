@@ -191,8 +191,11 @@ extension ConnectFailure: CustomStringConvertible {
     case .pathTooLong: "the path is too long for a socket (at most 103 bytes); use a shorter one"
     case .backlogFull: "the daemon has too many connections waiting; try again"
     case .timedOut: "it took too long; try again"
-    case .other(let errno, let description):
-      errno == 0 ? description : "\(description) (errno \(errno))"
+    case .other(errno: 0, let description):
+      "the connection failed (\(description)); check that widgetd listens there, and try again"
+    case .other(let errno, _):
+      // The description of NIO has the call's signature and the number.
+      "\(String(cString: strerror(errno))); check that widgetd listens there, and try again"
     }
   }
 }

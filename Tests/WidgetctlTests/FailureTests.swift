@@ -29,6 +29,24 @@ struct FailureTests {
     #expect(failure.message == "kind \"load\" does not support large; use one of: small")
   }
 
+  @Test func `a code without a message has words`() {
+    let old = CommandFailure(.status(RPCStatus(code: .unimplemented, message: "")))
+    #expect(
+      old.message
+        == "the daemon gave no message (UNIMPLEMENTED): it does not know this call; install the same "
+        + "version as widgetctl's")
+    let denied = CommandFailure(.status(RPCStatus(code: .permissionDenied, message: "")))
+    #expect(denied.message.hasSuffix("you have no permission for this"))
+  }
+
+  @Test func `a failed connection has no number of an error`() {
+    let failure = ConnectFailure.other(
+      errno: 104, description: "connect(descriptor:addr:size:): Connection reset (errno: 104)")
+    let message = CommandFailure(.unavailable(failure, socketPath: "/s")).message
+    #expect(message.contains(": Connection reset by peer; check that widgetd listens there"))
+    #expect(!message.contains("104") && !message.contains("descriptor"), "\(message)")
+  }
+
   @Test func `the error for a missing kind names the command that lists kinds`() {
     let failure = CommandFailure(
       .status(

@@ -111,7 +111,8 @@ enum BundleRemote {
     case .silent, .missing, .returning:
       return host.troubleOfCall.map { $0 + ending }
     case .running:
-      return "the daemon answers, but widgetd-host did not answer within \(limit): it is busy, "
+      return "the daemon answers, but widgetd-host did not answer within "
+        + "\(DurationSyntax.seconds(limit)): it is busy, "
         + "hangs or is stopped; `widgetctl status` shows it after a while; wait longer with --timeout"
         + ending
     }

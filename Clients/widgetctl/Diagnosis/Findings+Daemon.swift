@@ -73,6 +73,8 @@ extension Facts {
     case .mute(.status(let status)) where status.code == .unimplemented:
       return .fail(
         check, "\(notWidgetd): it has no health service", mend: remedies.dislodge)
+    case .mute(.status(let status)):
+      return .fail(check, CommandFailure(.status(status)).message, mend: remedies.restart)
     case .mute(.connectionLost):
       if let listener, !listener.mayBeDaemon {
         return .fail(check, "\(notWidgetd): it closed the connection", mend: remedies.dislodge)
