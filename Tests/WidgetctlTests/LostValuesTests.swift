@@ -45,6 +45,40 @@ import WidgetModel
       ])
   }
 
+  @Test func `a new version without a daemon names the widgets whose values nobody knows`() throws {
+    let (a, b) = (try #require(KindName("a")), try #require(KindName("b")))
+    let former = [
+      WidgetSpec(id: Samples.id("w"), kind: a), WidgetSpec(id: Samples.id("x"), kind: a),
+      WidgetSpec(id: Samples.id("y"), kind: a),
+    ]
+    let next = [WidgetSpec(id: Samples.id("w"), kind: a), WidgetSpec(id: Samples.id("x"), kind: b)]
+    #expect(LostValues.unknown(replacing: former, by: former) == nil)
+    #expect(LostValues.unknown(replacing: [], by: next) == nil)
+    #expect(
+      LostValues.unknown(replacing: former, by: next)?.hasPrefix(
+        "the daemon does not answer, so it is unknown which values users have set on the widgets x, y,"
+      )
+        == true)
+  }
+
+  @Test func `apply --force names the bundles that lose widgets`() throws {
+    func widget(_ id: String, _ set: String) throws -> Widget {
+      Widget(id: Samples.id(id), kind: try #require(KindName("a")), applySet: set)
+    }
+    let before = [
+      try widget("w", "bundle/top"), try widget("x", "bundle/top"), try widget("y", "other"),
+    ]
+    let specs = before.map { WidgetSpec(id: $0.id, kind: $0.kind) }
+    let words = TakenWidgets.warnings(specs, from: before, to: "desk", dryRun: false)
+    #expect(
+      words == [
+        "bundle top loses w, x to set \"desk\"; widgetd-host refuses the bundle as long as its file "
+          + "declares these widgets. Remove them from the file, or give each back: `widgetctl get w "
+          + "-o yaml | widgetctl apply --set bundle/top -f -`"
+      ])
+    #expect(TakenWidgets.warnings(specs, from: before, to: "bundle/top", dryRun: true).isEmpty)
+  }
+
   @Test(
     arguments: [
       (0, nil),

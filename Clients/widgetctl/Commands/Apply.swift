@@ -106,6 +106,9 @@ struct ApplyCommand: AsyncParsableCommand {
     if !force, let failure = CommandFailure(joining: moves.map { file.located($0) }) {
       throw failure
     }
+    for words in TakenWidgets.warnings(file.widgets, from: before, to: target, dryRun: dryRun) {
+      Output.writeError("widgetctl: warning: \(words.safeForTerminal)\n")
+    }
     // The question comes before the changes of the kinds, which can remove values.
     let unowned =
       prune && file.declaresWidgets

@@ -54,13 +54,15 @@ struct BundleInstallCommand: AsyncParsableCommand {
     // The question comes before the host loads the bundle.
     var outlook: BundleOutlook?
     var missing: MissingFolder?
-    if let found = try? installer.read(source) {
+    let found = try? installer.read(source)
+    if let found {
       outlook = await BundleOutlook.of(found.bundle, global, beside: installer.path)
       // A daemon that has not answered is not asked again.
       if outlook != nil {
         missing = await MissingFolder.of(found.bundle.id, in: installer.path, global)
       }
     }
+    let former = outlook == nil ? installer.widgets(of: found?.bundle.id) : []
     let outcome = try folder.carryOut { () throws(BundleInstallerError) in
       switch source {
       case .path(let path): try installer.install(path, digest: digest)
@@ -71,6 +73,9 @@ struct BundleInstallCommand: AsyncParsableCommand {
     let bundle = outcome.bundle
     var warnings = outlook?.refined(outcome.warnings, of: bundle) ?? outcome.warnings
     if let words = missing?.warning(installing: bundle.defaults.fields.map(\.name)) {
+      warnings.append(words)
+    }
+    if let words = LostValues.unknown(replacing: former, by: bundle.widgets) {
       warnings.append(words)
     }
     for warning in warnings { BundleText.warn(warning) }
@@ -114,6 +119,14 @@ enum BundleSource {
 }
 
 extension BundleInstaller {
+  /// The widgets in the file of an installed bundle; none if it cannot be read.
+  func widgets(of id: String?) -> [WidgetSpec] {
+    guard let installed = (try? list())?.first(where: { $0.id == id }),
+      case .success(let bundle) = installed.bundle
+    else { return [] }
+    return bundle.widgets
+  }
+
   func read(_ source: BundleSource) throws(BundleInstallerError) -> Found {
     switch source {
     case .path(let path): try read(at: path)
@@ -323,15 +336,17 @@ struct BundleRollbackCommand: AsyncParsableCommand {
     let values = await LostValues.ask(
       of: [id], in: BundleStanding.resolved(installer.path) ?? installer.path,
       try? global.session())
+    let former = values == nil ? installer.widgets(of: id) : []
     let outcome = try await folder.carryOut(installer, having: id, global) {
       () throws(BundleInstallerError) in
       try installer.rollback(id, to: version)
     }
     BundleText.warn(outcome)
     let restored = outcome.bundle.widgets
-    let lost = LostValues.warnings(
+    var lost = LostValues.warnings(
       values ?? [], restored: outcome.bundle.version, restored.compactMap { $0.id?.rawValue }
     ) { id, kind in restored.contains { $0.id == id && $0.kind != kind } }
+    if let words = LostValues.unknown(replacing: former, by: restored) { lost.append(words) }
     let refusals =
       await BundleOutlook.of(outcome.bundle, global, beside: installer.path)?.refusals ?? []
     for warning in lost + refusals { BundleText.warn(warning) }

@@ -63,6 +63,19 @@ enum LostValues {
       + "parameters and labels, are lost when widgetd-host removes the widgets"
   }
 
+  /// The warning if the daemon does not answer before a version replaces another one. Nil if the
+  /// next version has all widgets of the former one, with their kinds.
+  static func unknown(replacing former: [WidgetSpec], by next: [WidgetSpec]) -> String? {
+    let gone = former.filter { spec in
+      spec.id != nil && !next.contains { $0.id == spec.id && $0.kind == spec.kind }
+    }.compactMap(\.id?.rawValue)
+    guard !gone.isEmpty else { return nil }
+    return "the daemon does not answer, so it is unknown which values users have set on the "
+      + "\(gone.count == 1 ? "widget" : "widgets") \(BundleOutlook.shortened(gone)), which this "
+      + "version does not have, or has with another kind; all of these values are lost when "
+      + "widgetd-host loads the version"
+  }
+
   /// The values that a rollback loses: those of widgets that the restored version does not have, or
   /// that have another kind in it.
   ///
