@@ -187,7 +187,8 @@ struct HostMachine: Sendable {
     while true {
       if !isStopped, bundles.mayHaveNewTroubles {
         let unread = bundles.unread
-        daemon.setUnread(broken: unread.broken, missing: unread.missing)
+        daemon.setUnread(
+          broken: unread.broken, missing: unread.missing, removals: unread.removals)
         pass(bundles.showTroubles(at: now), at: now)
       }
       var new = daemon.takeOutputs()
@@ -237,7 +238,7 @@ struct HostMachine: Sendable {
       if field.isLost { pass(bundles.lost(field, of: bundle), at: now) }
     case .held(let widgets, let generation):
       guard !isStopped else { return }
-      pass(bundles.held(widgets, generation: generation), at: now)
+      pass(bundles.held(widgets, generation: generation, at: now), at: now)
     case .refused(let failure):
       guard !isStopped else { return }
       refusal = failure

@@ -96,9 +96,10 @@ extension HostState {
       if isDaemonAway {
         what += " within \(limits.absenceMax.components.seconds) seconds after the daemon is back"
       } else {
-        removal = now.uptime + limits.absenceMax
+        let end = max(now.uptime + limits.absenceMax, lastHold(of: id) ?? .zero)
+        removal = end
         // The time of day stays true, whenever it is read.
-        what += " by \(RFC3339.text(now.wall.advanced(by: limits.absenceMax).wholeSeconds))"
+        what += " by \(RFC3339.text(Holds.time(of: end, at: now)))"
       }
       problem = (
         "\(what), or the widgets of the bundle are removed with their data",
@@ -109,6 +110,19 @@ extension HostState {
     folders.miss(
       path, absence, problem: problem.own, forOthers: problem.others, until: removal)
     return problem
+  }
+
+  /// The latest end that the error of a widget of a bundle promises; nil if no widget waits for its
+  /// removal.
+  private func lastHold(of id: String) -> Duration? { running[id]?.held.map(\.deadline).max() }
+
+  /// Lets a missing bundle stay as long as a widget of it that waits for its removal. The removal of
+  /// the bundle removes this widget, too.
+  mutating func prolongAbsence(of id: String, at now: HostTime) -> [Output] {
+    guard let path = running[id]?.folder, let folder = folders[path], folder.absence == .missing,
+      let removal = folder.removeAt, let end = lastHold(of: id), end > removal
+    else { return [] }
+    return announce(.missing, of: path, with: id, at: now)
   }
 
   private mutating func remove(_ path: String, at now: HostTime) -> [Output] {

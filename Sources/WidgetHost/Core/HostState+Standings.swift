@@ -86,10 +86,12 @@ extension HostState {
   }
 
   /// Notes the widgets that the file lacks, and that wait for their removal.
-  mutating func held(_ widgets: [Holds.Waiting], generation: UInt64) -> [Output] {
+  mutating func held(
+    _ widgets: [Holds.Waiting], generation: UInt64, at now: HostTime
+  ) -> [Output] {
     guard let id = running.id(of: generation) else { return [] }
     running.set(id, held: widgets)
-    return standing()
+    return prolongAbsence(of: id, at: now) + standing()
   }
 
   mutating func standing() -> [Output] {

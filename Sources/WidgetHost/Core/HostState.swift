@@ -155,14 +155,16 @@ public struct HostState: Sendable {
   }
 
   /// The bundles that run although nobody knows the widgets of their file: it has a mistake, or is
-  /// missing.
-  var unread: (broken: Set<String>, missing: Set<String>) {
+  /// missing. `removals` has the times at which missing ones are removed.
+  var unread: (broken: Set<String>, missing: Set<String>, removals: [String: Duration]) {
     var (broken, missing): (Set<String>, Set<String>) = ([], [])
+    var removals: [String: Duration] = [:]
     for (path, folder) in folders.all where folder.isBroken || folder.absence != nil {
       guard let id = running.bundle(in: path) else { continue }
       if folder.absence == nil { broken.insert(id) } else { missing.insert(id) }
+      removals[id] = folder.removeAt
     }
-    return (broken, missing)
+    return (broken, missing, removals)
   }
 
   /// The folders that are known.

@@ -226,6 +226,46 @@ extension HandOverTests {
     #expect(state("w") == "bundle/a fresh a user's" && error("w") == "" && error("v") == "")
   }
 
+  @Test mutating func `a widget that waits for its removal goes with its missing bundle`() throws {
+    try begin("w: {kind: k}, v: {kind: k}")
+    tellNews()
+    try edit("a", "v: {kind: k}")
+    pass(.seconds(20))
+    lose()
+    for seconds in [0, 15] {
+      pass(.seconds(seconds))
+      #expect(error("w").contains("; undo that by 1970-01-01T00:00:50Z, or"))
+      #expect(error("v").contains("put the file or folder back by 1970-01-01T00:00:50Z, or"))
+    }
+    pass(.seconds(15) - .milliseconds(1))
+    #expect(state("w") == "bundle/a stale a user's" && daemon.lost.isEmpty)
+    pass(.milliseconds(1))
+    #expect(widget("w") == nil && widget("v") == nil && machine.nextDeadline == nil)
+  }
+
+  /// Widget `w` has the promise to stay for 30 seconds after the removal of widget `x`.
+  @Test mutating func `a missing bundle stays as long as its widget that waits for its removal`()
+    throws
+  {
+    let kinds = ["k", "l"]
+    try edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")
+    try begin("w: {kind: k}, x: {kind: k}, v: {kind: l}", kinds: kinds, valued: ["w", "x"])
+    tellNews()
+    try edit("a", "x: {kind: k}, v: {kind: l}", kinds: kinds)
+    pass(.seconds(20))
+    try edit("a", "v: {kind: l}", kinds: kinds)
+    try edit("b", "u: {kind: j}, w: {kind: k}, x: {kind: j}", kinds: ["j"], in: "/b/y")
+    pass(.seconds(11))
+    #expect(error("w").contains("; undo that by 1970-01-01T00:01:20Z, or"))
+    lose()
+    for id in ["w", "x"] { #expect(error(id).contains("; undo that by 1970-01-01T00:01:20Z, or")) }
+    #expect(error("v").contains("put the file or folder back by 1970-01-01T00:01:20Z, or"))
+    pass(.seconds(49) - .milliseconds(1))
+    #expect(state("w") == "bundle/a stale a user's" && daemon.lost.isEmpty)
+    pass(.milliseconds(1))
+    #expect(widget("v") == nil && widget("bundle/a") == nil)
+  }
+
   // MARK: Kinds of others
 
   /// Widget `p` of a user has the kind `j` of a program, which has failed.

@@ -431,6 +431,16 @@ extension DaemonConversation {
       known.subtracting(ready), dueAt: now.uptime, until: now.uptime + limits.absenceMax)
   }
 
+  /// Lets the time of widgets run until the removal of their missing bundles, which removes these
+  /// widgets, too.
+  mutating func followRemovals() {
+    guard !holds.isEmpty, !removals.isEmpty else { return }
+    for link in links.all {
+      guard let end = removals[link.bundle.id] else { continue }
+      holds.postpone(claims(of: link.bundle).sets, dueAt: end, until: end)
+    }
+  }
+
   /// The daemon is back. The bundles need a moment to connect, and users may have saved files
   /// meanwhile, so each widget stays for its whole time.
   mutating func prolongHolds(at now: HostTime) {

@@ -72,6 +72,8 @@ struct DaemonConversation: Sendable {
   private(set) var broken: Set<String> = []
   /// The bundles whose file is missing now.
   private(set) var missing: Set<String> = []
+  /// The times at which missing bundles are removed. A bundle without a time stays.
+  private(set) var removals: [String: Duration] = [:]
 
   init(limits: HostLimits) {
     self.limits = limits
@@ -185,6 +187,7 @@ struct DaemonConversation: Sendable {
     proceedWithdrawals()
     proceedStanding()
     proceedMarks()
+    followRemovals()
     showHolds(at: now)
     for generation in links.generations {
       proceed(generation, at: now)
@@ -212,8 +215,10 @@ struct DaemonConversation: Sendable {
     return deadlines.compactMap(\.self).min()
   }
 
-  mutating func setUnread(broken: Set<String>, missing: Set<String>) {
-    (self.broken, self.missing) = (broken, missing)
+  mutating func setUnread(
+    broken: Set<String>, missing: Set<String>, removals: [String: Duration]
+  ) {
+    (self.broken, self.missing, self.removals) = (broken, missing, removals)
   }
 
   /// Time has passed.

@@ -9,6 +9,8 @@ struct Holds: Sendable {
   struct Waiting: Hashable, Sendable {
     let id: WidgetID
     let end: Timestamp
+    /// The same time on the clock of deadlines.
+    let deadline: Duration
   }
 
   /// The parts of the error of a widget that waits.
@@ -92,7 +94,7 @@ struct Holds: Sendable {
   /// The same widgets, with the ends that their errors have.
   func shown(of claims: BundleClaims) -> [Waiting] {
     waiting(of: claims).compactMap { id in
-      holds[id]?.shown.map { Waiting(id: id, end: $0.time) }
+      holds[id]?.shown.map { Waiting(id: id, end: $0.time, deadline: $0.end) }
     }
   }
 
