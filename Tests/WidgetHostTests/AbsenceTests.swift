@@ -61,7 +61,7 @@ struct AbsenceTests {
     outputs.compactMap { output -> String? in
       switch output {
       case .note(let text): return text
-      case .withdraw(_, let note): return note
+      case .withdraw(_, let note): return note?.text(countMax: 5)
       default: return nil
       }
     }

@@ -27,7 +27,7 @@ public struct HostState: Sendable {
     case close(generation: UInt64)
     /// Remove the kinds and widgets of this bundle. The note is for the log, when they are gone; nil
     /// for none.
-    case withdraw(id: String, note: String?)
+    case withdraw(id: String, note: RemovalNote?)
     /// The same, but another bundle takes over what it declares, too.
     case handOver(id: String, to: String)
     /// The daemon refused this version, and the former version still runs. Retry when the owners of
@@ -142,16 +142,7 @@ public struct HostState: Sendable {
     let id = known.id
     guard running[id] == nil else { return [] }
     removedIDs.insert(id)
-    return [unmark(known)] + withdraw(id, with: " with its widgets and their data")
-  }
-
-  /// Removes what the daemon has of a bundle.
-  ///
-  /// - Parameter words: the widgets and their data, for the log.
-  private func withdraw(_ id: String, with words: String) -> [Output] {
-    let removal = Output.withdraw(id: id, note: "bundle \(id) removed\(words)")
-    guard isDaemonAway else { return [removal] }
-    return [removal, .note("bundle \(id): its widgets are removed when the daemon is back")]
+    return [unmark(known)] + withdraw(removalNote(of: known))
   }
 
   /// The bundles that run although nobody knows the widgets of their file: it has a mistake, or is
@@ -230,15 +221,15 @@ public struct HostState: Sendable {
       folders.set(path, problem: nil)
       return ends + start(bundle, in: path, at: now)
     }
-    let words = mayHaveRun(id) ? removalWords(of: ended.instance) : nil
+    let note = mayHaveRun(id) ? removalNote(of: ended.instance) : nil
     let unmark = unmark(ended)
     running.forget(id)
     removedIDs.insert(id)
-    guard let words else {
+    guard let note else {
       return ends
         + [unmark, .withdraw(id: id, note: nil), .note("bundle \(id) removed; it has never run")]
     }
-    return ends + [unmark] + withdraw(id, with: words)
+    return ends + [unmark] + withdraw(note)
   }
 
   /// Whether the daemon has, or may have, widgets of a bundle, from this host or an earlier one.

@@ -266,6 +266,22 @@ extension HandOverTests {
     #expect(widget("v") == nil && widget("bundle/a") == nil)
   }
 
+  /// Widget `w` has a kind of others.
+  @Test(arguments: [false, true])
+  mutating func `the log of a removal has the values on all widgets of the bundle`(
+    isRestarted: Bool
+  ) throws {
+    try begin("w: {kind: note}, v: {kind: k}")
+    tellNews()
+    lose()
+    if isRestarted { restart { _ in } }
+    pass(limit)
+    #expect(widget("w") == nil && widget("v") == nil)
+    #expect(
+      notes.last
+        == "bundle a removed: 2 widgets, with data that users or actions had set: w data.n")
+  }
+
   // MARK: Kinds of others
 
   /// Widget `p` of a user has the kind `j` of a program, which has failed.

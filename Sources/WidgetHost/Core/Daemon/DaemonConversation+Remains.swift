@@ -97,8 +97,10 @@ extension DaemonConversation {
   /// - Parameters:
   ///   - heir: the bundle that takes over what it declares, too. It also takes over from the bundles
   ///     whose heir was this one.
-  ///   - note: a line for the log, when the widgets and kinds are gone.
-  mutating func withdraw(_ id: String, heir: String? = nil, note: String? = nil) {
+  ///   - note: the line for the log, when the widgets and kinds are gone.
+  mutating func withdraw(
+    _ id: String, heir: String? = nil, note: HostState.RemovalNote? = nil
+  ) {
     let left = withdrawals.inherited(by: id).union([id])
     guard let taken = withdrawals.begin(id, heir: heir, note: note) else { return }
     if let heir {
@@ -139,7 +141,7 @@ extension DaemonConversation {
     case .nothing: break
     case .refused(let message): report(message)
     case .removed(let showsBundle):
-      if let note { put(.note(note)) }
+      if let note { put(.note(note.text(countMax: limits.othersShownMax))) }
       // The widget of the former bundle goes, too.
       if showsBundle { standing.declareAgain() }
     }

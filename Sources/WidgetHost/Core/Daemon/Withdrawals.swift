@@ -20,8 +20,8 @@ struct Withdrawals: Sendable {
     /// nothing about this one.
     var isCallOfEarlier = false
     var heir: String?
-    /// A line for the log, when the bundle is removed.
-    var note: String?
+    /// The line for the log, when the bundle is removed.
+    var note: HostState.RemovalNote?
     /// Whether the heir has declared its widgets since, so that it has taken over those it has.
     var isTaken = false
   }
@@ -54,8 +54,8 @@ struct Withdrawals: Sendable {
 
   func heir(of id: String) -> String? { withdrawals[id]?.heir }
 
-  /// A line for the log, when the bundle is removed.
-  func note(of id: String) -> String? { withdrawals[id]?.note }
+  /// The line for the log, when the bundle is removed.
+  func note(of id: String) -> HostState.RemovalNote? { withdrawals[id]?.note }
 
   /// Whether the kinds of a former bundle must go before the bundle can register them.
   func isInheriting(_ id: String) -> Bool {
@@ -97,10 +97,12 @@ struct Withdrawals: Sendable {
   /// - Parameters:
   ///   - heir: the bundle that takes over what it declares, too. It also takes over from the bundles
   ///     whose heir was this one.
-  ///   - note: a line for the log, when the bundle is removed.
+  ///   - note: the line for the log, when the bundle is removed.
   /// - Returns: the bundles from which the heir takes over from now on; nil if this removal is under
   ///   way already.
-  mutating func begin(_ id: String, heir: String?, note: String? = nil) -> Set<String>? {
+  mutating func begin(
+    _ id: String, heir: String?, note: HostState.RemovalNote? = nil
+  ) -> Set<String>? {
     if let heir, let known = withdrawals[id], known.heir == heir, !known.isUnwanted { return nil }
     let formers: Set<String> = heir == nil ? [] : inherited(by: id).filter { $0 != heir }
     for former in formers {
@@ -155,6 +157,7 @@ struct Withdrawals: Sendable {
       withdrawals[id] = nil
       return .nothing
     }
+    if case .success(.results(let results)) = result { withdrawal.note?.add(results) }
     var news: String?
     switch result {
     case .success where isCallOfEarlier: break

@@ -1,0 +1,109 @@
+import WidgetBundle
+import WidgetModel
+
+// The line of the log about a removed bundle.
+extension HostState {
+  /// The things that go with a removed bundle, for the log. The daemon knows them best, so its answer
+  /// completes this note (`add`).
+  public struct RemovalNote: Hashable, Sendable {
+    public var bundle: String
+    /// The number of the bundle's widgets; nil if nobody knows it.
+    public var widgetCount: Int?
+    /// The values that users or actions have set on these widgets, such as `list data.items`.
+    public var lost: [String] = []
+    /// The number of widgets of others with the bundle's kinds, and the first ones with their owners.
+    public var otherCount = 0
+    public var others: [String] = []
+
+    /// The daemon has removed widgets.
+    mutating func add(_ results: [ApplyResult]) {
+      let count = results.count { $0.action == .deleted }
+      guard count > 0 else { return }
+      widgetCount = count
+      for value in BundleClaims.lost(results) {
+        let name = "\(value.widget) \(value.field.path)"
+        if !lost.contains(name) { lost.append(name) }
+      }
+    }
+
+    /// `bundle a removed: 2 widgets, with data that users or actions had set: list data.items`
+    ///
+    /// - Parameter countMax: the maximum number of values, and of widgets of others.
+    func text(countMax: Int) -> String {
+      guard let count = widgetCount else {
+        return "bundle \(bundle) removed with its widgets and their data"
+      }
+      func list(_ names: [String], of count: Int) -> String {
+        names.prefix(countMax).joined(separator: ", ") + (count > countMax ? ", …" : "")
+      }
+      var words = "bundle \(bundle) removed: \(count) widget\(count == 1 ? "" : "s")"
+      if !lost.isEmpty {
+        words += ", with data that users or actions had set: " + list(lost, of: lost.count)
+      }
+      guard otherCount > 0 else { return words }
+      return words
+        + (otherCount == 1
+          ? "; 1 widget of others keeps its data, but loses its kind: "
+          : "; \(otherCount) widgets of others keep their data, but lose their kind: ")
+        + list(others, of: otherCount)
+    }
+  }
+
+  /// The note about a bundle that runs.
+  func removalNote(of instance: BundleInstance) -> RemovalNote {
+    RemovalNote(
+      bundle: instance.bundle.id, widgetCount: instance.bundle.widgets.count,
+      lost: lostFields(of: instance), otherCount: instance.others.ids.count,
+      others: instance.others.names(countMax: limits.othersShownMax))
+  }
+
+  /// The note about a bundle that only an earlier host ran.
+  func removalNote(of known: Remembered) -> RemovalNote {
+    RemovalNote(
+      bundle: known.id, widgetCount: known.shown["widgets"] == nil ? nil : known.widgetCount,
+      otherCount: known.otherCount, others: known.others)
+  }
+
+  /// Removes what the daemon has of a bundle.
+  func withdraw(_ note: RemovalNote) -> [Output] {
+    let removal = Output.withdraw(id: note.bundle, note: note)
+    guard isDaemonAway else { return [removal] }
+    let words = "bundle \(note.bundle): its widgets are removed when the daemon is back"
+    return [removal, .note(words)]
+  }
+
+  /// The data of a bundle's widgets that users or actions have set, such as `list data.items`.
+  private func lostFields(of instance: BundleInstance) -> [String] {
+    let bundle = instance.bundle
+    var lost: [String] = []
+    for id in instance.sortedIDs {
+      guard let widget = instance.widgets[id]?.view,
+        widget.applySet == HostState.provider(of: bundle.id),
+        let kind = bundle.kinds.first(where: { $0.kind.name == widget.kind })
+      else { continue }
+      let read = Set(kind.sources.flatMap { $0.assignments.values.map(\.key) })
+      let spec = bundle.widgets.first { $0.id == id }
+      let declared = spec?.data
+      // The host sets the status.
+      for field in kind.kind.data
+      where !read.contains(field.name) && field.name != BundleScope.statusKey {
+        guard let value = widget.data[field.name],
+          value != (declared?[field.name] ?? field.defaultValue ?? .null)
+        else { continue }
+        lost.append("\(id) data.\(field.name)")
+      }
+      for field in kind.kind.parameters {
+        guard let value = widget.parameters[field.name],
+          value != (spec?.parameters[field.name] ?? field.defaultValue ?? .null)
+        else { continue }
+        lost.append("\(id) parameters.\(field.name)")
+      }
+      if widget.presence.isVisible != spec?.isVisible ?? true { lost.append("\(id) visible") }
+      if widget.presence.isEnabled != spec?.isEnabled ?? true { lost.append("\(id) enabled") }
+      for label in widget.labels.entries where spec?.labels[label.key] != label.value {
+        lost.append("\(id) labels.\(label.key)")
+      }
+    }
+    return lost
+  }
+}
