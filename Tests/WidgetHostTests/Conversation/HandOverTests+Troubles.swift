@@ -328,6 +328,34 @@ extension HandOverTests {
     #expect(widget("bw")?.isStale == true)
   }
 
+  /// Widget `bw` waits for its removal. Bundle `d` is to take it over.
+  @Test mutating func `a widget that waits for its removal shows the problems of bundles, too`()
+    throws
+  {
+    try beginBoth()
+    daemon.setValue(of: try #require(WidgetID("bw")))
+    tellNews()
+    try edit("b", "n: {kind: note}, u: {kind: j}", kinds: ["j"], in: "/b/y")
+    let words = "the file of bundle b no longer has this widget"
+    #expect(errors("bw").count == 1 && errors("bw").first?.hasPrefix(words) == true)
+    let mistake = "/b/c/bundle.yaml:1:1: wrong"
+    run(machine.found(.broken(problem: mistake, digest: 99), in: "/b/c", at: time))
+    #expect(errors("bw").count == 2 && errors("bw").first?.hasPrefix(words) == true)
+    #expect(errors("bw").last == mistake)
+    try takeKind()
+    try edit("d", "bw: {kind: k}", kinds: ["taken"], in: "/b/d")
+    #expect(errors("bw").count == 3)
+    #expect(errors("bw").last?.hasPrefix("/b/d: the daemon refuses the bundle: ") == true)
+    try giveBack("/b/c")
+    #expect(errors("bw").count == 2 && widget("bw")?.isStale == true)
+    try giveKind()
+    pass(.seconds(2))
+    tellNews()
+    #expect(errors("bw") == [] && state("bw") == "bundle/d fresh a user's")
+    pass(limit * 2)
+    #expect(state("bw") == "bundle/d fresh a user's" && daemon.lost.isEmpty)
+  }
+
   /// An earlier host has set the error. No host has called the widget back yet.
   @Test mutating func `the bundle of the kind keeps the error of a widget that leaves`() throws {
     try beginBoth()

@@ -10,11 +10,13 @@ extension DaemonConversation {
     withdrawals.revoke(bundle.id)
     suspendHolds(for: bundle)
     links.add(generation, BundleLink(bundle, isInstalled: isInstalled))
+    holds.outdateErrors()
   }
 
   mutating func close(_ generation: UInt64) {
     giveBack(generation)
     guard let link = links.remove(generation) else { return }
+    holds.outdateErrors()
     if case .flushing(let calls) = link.connection { for id in calls { cancel(id) } }
     cancelWork(link)
     cancel(link.calling?.id)

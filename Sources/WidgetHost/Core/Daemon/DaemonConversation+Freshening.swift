@@ -27,7 +27,7 @@ extension DaemonConversation {
       guard isHeld || !(kinds.contains(widget.kind) || watched.contains(widget.kind)) else {
         continue
       }
-      let patch = freshening(widget) ?? (isHeld ? WidgetPatch.fresh : nil)
+      let patch = isHeld ? WidgetPatch.fresh(widget) : freshening(widget)
       if let patch { call(.update(widget.id, patch, provider: "")) }
     }
     holds.keep(only: leaving, of: claims)
@@ -73,14 +73,17 @@ extension DaemonConversation {
     guard holds.isOutdated(by: widget) else { return }
     holds.end(widget.id)
     declareRivals(of: widget.id, in: widget.applySet)
-    guard widget.hasLeft, let patch = freshening(widget) else { return }
-    call(.update(widget.id, patch, provider: ""))
+    if widget.hasLeft { call(.update(widget.id, WidgetPatch.fresh(widget), provider: "")) }
   }
 }
 
 extension WidgetPatch {
-  /// Makes a widget fresh, without an error.
-  fileprivate static var fresh: WidgetPatch { WidgetPatch(isStale: false, error: .some(nil)) }
+  /// Makes a widget fresh that has waited, and ends the problems of bundles on it. Instances and
+  /// `Marks` see to the widget from now on, so they show the present problems again.
+  fileprivate static func fresh(_ widget: Widget) -> WidgetPatch {
+    let rest = widget.error?.all.filter { $0.reason != BundleInstance.invalid } ?? []
+    return WidgetPatch(isStale: false, error: .some(WidgetError(joining: rest)))
+  }
 }
 
 extension Widget {

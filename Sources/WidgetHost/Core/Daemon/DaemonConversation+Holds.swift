@@ -122,7 +122,7 @@ extension DaemonConversation {
         holds.end(widget.id)
         rest.append(widget)
       } else if isRecalled(widget.id) {
-        recall(widget, of: bundle)
+        recall(widget, of: bundle, at: now)
       } else {
         switch holds.leave(widget, until: now.uptime + limits.absenceMax) {
         case .waits: break
@@ -155,14 +155,13 @@ extension DaemonConversation {
   }
 
   /// Shows that a widget stays, stale, because the daemon refuses the file that has it again.
-  private mutating func recall(_ widget: Widget, of bundle: Bundle) {
-    holds.recall(widget.id)
-    let problem =
+  private mutating func recall(_ widget: Widget, of bundle: Bundle, at now: HostTime) {
+    let words =
       "the daemon refuses the file of bundle \(bundle.id), which has this widget again; the widget"
       + " and its values stay until the daemon takes the file, or the file lacks the widget again;"
       + " \"widgetctl bundle ls\" has the reason of the refusal"
-    let error = WidgetError(reason: BundleInstance.invalid, message: problem)
-    call(.update(widget.id, WidgetPatch(isStale: true, error: .some(error)), provider: ""))
+    holds.recall(widget.id, saying: words)
+    show(widget.id, at: now)
   }
 
   /// Shows that a widget stays for a while, stale.
@@ -190,22 +189,35 @@ extension DaemonConversation {
     for generation in links.generations { tell(.removed(widget.id), generation) }
   }
 
-  /// Sets the error of a widget that waits.
+  /// Sets the error of a widget that waits, if it changes.
   ///
   /// - Returns: its words.
   @discardableResult
   private mutating func show(_ id: WidgetID, at now: HostTime) -> String? {
-    guard let problem = holds.show(id, at: now) else { return nil }
-    let error = WidgetError(reason: BundleInstance.invalid, message: problem)
+    let problems = problems(on: id)
+    guard let error = holds.show(id, beside: problems, at: now) else { return nil }
     call(.update(id, WidgetPatch(isStale: true, error: .some(error)), provider: ""))
-    return problem
+    return error.message
   }
 
-  /// Shows the ends that have moved since they were shown.
+  /// The problems of bundles that a widget shows while it waits: of the bundle that has it, of the
+  /// bundle with its kind, and of bundles that are to take it over.
+  private func problems(on id: WidgetID) -> [WidgetError] {
+    guard let set = holds.set(of: id), let kind = holds.kind(of: id) else { return [] }
+    let owner = links.all.first { claims(of: $0.bundle).has(set) }?.bundle.id
+    var others = Set(
+      links.all.filter { $0.bundle.kinds.contains { $0.kind.name == kind } }.map(\.bundle.id))
+    others.formUnion(rests.wanting(id, kind).compactMap { bundle(of: $0) })
+    return marks.errors(
+      of: owner.map(HostState.provider(of:)) ?? set,
+      beside: Set(others.map(HostState.provider(of:))), on: kind)
+  }
+
+  /// Shows the ends that have moved since they were shown, and the problems that have changed.
   mutating func showHolds(at now: HostTime) {
     // Another host may serve the daemon.
     guard host.isHolding, !holds.isEmpty else { return }
-    for id in holds.unshown { show(id, at: now) }
+    for id in holds.takeUnshown() { show(id, at: now) }
   }
 
   /// Declares the widgets of the file beside those that stay for a while.

@@ -8,6 +8,7 @@ extension DaemonConversation {
   /// Begins the wait after a refusal, which is known.
   mutating func rest(_ holder: Rests.Holder, _ bundle: Bundle, until end: Duration?) {
     cancelRest(holder)
+    holds.outdateErrors()
     rests.begin(
       holder, bundle, leaving: leaving(wantedBy: bundle),
       isDropped: isRivalDropped(of: bundle.id), until: end)
@@ -51,6 +52,7 @@ extension DaemonConversation {
   @discardableResult
   mutating func cancelRest(_ holder: Rests.Holder) -> Bool {
     let (wasWaiting, call) = rests.end(holder)
+    if wasWaiting { holds.outdateErrors() }
     cancel(call)
     return wasWaiting
   }
@@ -152,6 +154,7 @@ extension DaemonConversation {
   /// Shows the problems of bundles on the widgets that no instance serves.
   mutating func showTroubles(_ troubles: [String: BundleTrouble]) {
     cancel(marks.set(troubles))
+    holds.outdateErrors()
     for id in withdrawals.ids { marks.forget(HostState.provider(of: id)) }
   }
 

@@ -62,6 +62,10 @@ struct Holds: Sendable {
     /// The end that the widget's error has, also on the wall clock. The error stays if the clock is
     /// set.
     var shown: (end: Duration, time: Timestamp)?
+    /// The error that the host has set last.
+    var error: WidgetError?
+    /// The words of a recalled widget's error.
+    var recallWords: String?
 
     /// The time at which the widget is removed; nil if nothing waits for it.
     var end: Duration? { if case .waiting(let end) = phase { end } else { nil } }
@@ -80,6 +84,8 @@ struct Holds: Sendable {
   }
 
   private var holds: [WidgetID: Hold] = [:]
+  /// Whether the problems that the errors of widgets show may have changed.
+  private var areErrorsOutdated = false
 
   // MARK: Reading
 
@@ -163,7 +169,10 @@ struct Holds: Sendable {
   }
 
   /// The daemon refuses a version that has the widget again, so the widget stays.
-  mutating func recall(_ id: WidgetID) { holds[id]?.phase = .recalled }
+  mutating func recall(_ id: WidgetID, saying words: String) {
+    holds[id]?.phase = .recalled
+    holds[id]?.recallWords = words
+  }
 
   /// Another bundle declares the widgets. Their time stands still.
   mutating func take(_ ids: Set<WidgetID>) {
@@ -177,6 +186,8 @@ struct Holds: Sendable {
     for id in ids {
       if case .taking(let end)? = holds[id]?.phase { holds[id]?.phase = .waiting(until: end) }
     }
+    // Problems may have changed meanwhile.
+    areErrorsOutdated = true
   }
 
   /// The file has the widget, or the widget goes.
@@ -211,17 +222,41 @@ struct Holds: Sendable {
   mutating func set(_ cause: Cause, of id: WidgetID) { holds[id]?.cause = cause }
 
   /// The widgets whose errors do not have the end of their time, in order.
-  var unshown: [WidgetID] {
+  private var unshown: [WidgetID] {
     holds.filter { _, hold in
       hold.cause != nil && hold.end != nil && hold.end != hold.shown?.end
     }.keys.sorted(by: WidgetID.inOrder)
   }
 
-  /// Shows the end of a widget's time.
+  /// Problems of bundles may have changed.
+  mutating func outdateErrors() { areErrorsOutdated = true }
+
+  /// The widgets whose errors may have to change, in order.
+  mutating func takeUnshown() -> [WidgetID] {
+    defer { areErrorsOutdated = false }
+    return areErrorsOutdated ? holds.keys.sorted(by: WidgetID.inOrder) : unshown
+  }
+
+  /// Shows why a widget stays, with the end of its time.
   ///
-  /// - Returns: the words of the widget's error; nil if its time does not run.
-  mutating func show(_ id: WidgetID, at now: HostTime) -> String? {
-    guard let hold = holds[id], let cause = hold.cause, let end = hold.end else { return nil }
+  /// - Parameter others: the problems of bundles that the widget shows, too.
+  /// - Returns: the new error of the widget; nil if it does not change.
+  mutating func show(
+    _ id: WidgetID, beside others: [WidgetError], at now: HostTime
+  ) -> WidgetError? {
+    guard let words = words(of: id, at: now) else { return nil }
+    let errors = [WidgetError(reason: BundleInstance.invalid, message: words)] + others
+    let error = WidgetError(joining: Array(errors.prefix(BundleInstance.errorsMax)))
+    guard error != holds[id]?.error else { return nil }
+    holds[id]?.error = error
+    return error
+  }
+
+  private mutating func words(of id: WidgetID, at now: HostTime) -> String? {
+    guard let hold = holds[id] else { return nil }
+    if hold.phase == .recalled { return hold.recallWords }
+    guard let cause = hold.cause, let end = hold.end else { return nil }
+    if let shown = hold.shown, shown.end == end { return cause.words(by: shown.time) }
     let time = Holds.time(of: end, at: now)
     holds[id]?.shown = (end, time)
     return cause.words(by: time)

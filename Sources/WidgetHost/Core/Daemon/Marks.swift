@@ -92,6 +92,20 @@ struct Marks: Sendable {
     troubles.values.first { $0.has(error) }
   }
 
+  /// The errors for the present problems of a widget's bundle, and of other bundles.
+  ///
+  /// - Parameters:
+  ///   - set: the set of the widget's bundle.
+  ///   - others: the sets of the other bundles. Bundles that only earlier hosts ran count, too, if
+  ///     they have the widget's kind.
+  func errors(of set: String, beside others: Set<String>, on kind: KindName) -> [WidgetError] {
+    let rest = troubles.filter { other, trouble in
+      other != set && (others.contains(other) || trouble.kinds.contains(kind))
+    }
+    return [troubles[set]?.error()].compactMap(\.self)
+      + rest.sorted { $0.key < $1.key }.map { $0.value.error(forOthers: true) }
+  }
+
   /// Nobody provides these kinds any more, so their widgets stay stale.
   mutating func drop(_ kinds: Set<KindName>) { stale = stale.filter { !kinds.contains($0.value) } }
 
