@@ -57,6 +57,22 @@ extension FailureTests {
     #expect(isStale(scene), "the daemon has its own reasons")
   }
 
+  @Test func `a widget stays stale after a mistake if the host has not made it stale`() throws {
+    var scene = try scene()
+    scene.take(scene.instance.setProblem("/b/bundle.yaml:1:1: wrong", at: scene.time))
+    try scene.change { $0.isStale = true }
+    #expect(messages(scene) == ["/b/bundle.yaml:1:1: wrong"])
+    scene.take(scene.instance.setProblem(nil, at: scene.time))
+    #expect(messages(scene) == [] && isStale(scene))
+    try scene.change { $0.isStale = false }
+    // `Marks` makes a widget stale together with its error.
+    try scene.change {
+      $0.isStale = true
+      $0.error = WidgetError(reason: BundleInstance.invalid, message: "/b is missing")
+    }
+    #expect(messages(scene) == [] && !isStale(scene))
+  }
+
   @Test func `a problem of the bundle removes no errors of a program`() throws {
     var scene = try Scene("data: {n: 0}")
     let theirs = (1...32).map { WidgetError(reason: "FAN_FAILED", message: "fan \($0)") }

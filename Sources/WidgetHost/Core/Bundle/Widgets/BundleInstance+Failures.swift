@@ -255,8 +255,8 @@ extension BundleInstance {
     else { return }
     standing.set(id, mark: mark)
     widgets.touch(id)
-    // `Marks`, or an earlier host, made it stale while this instance did not serve it.
-    if isOver, state.view.isStale, !isStale(id) { widgets.set(id, isStale: false) }
+    // Somebody else can have made it stale for other reasons.
+    if isOver, standing.isStaleByProblem(id), !isStale(id) { widgets.set(id, isStale: false) }
     if mark != nil || theirs.count < shown.count { widgets.set(id, error: wanted) }
   }
 
@@ -335,6 +335,21 @@ extension BundleInstance {
     return standing[id].keys.contains { key in
       if case .source(let index) = key { isStale(id, index) } else { false }
     }
+  }
+
+  /// Notes whether `Marks`, or an earlier host, has made the widget stale because of a problem of a
+  /// bundle. Such a change brings the error of the problem, too.
+  ///
+  /// - Parameter before: the widget before the last message of the daemon; nil if it is new.
+  mutating func noteStaleness(_ id: WidgetID, after before: Widget? = nil) {
+    guard let widget = widgets[id]?.heard else { return }
+    guard widget.isStale else { return standing.set(id, isStaleByProblem: false) }
+    guard before?.isStale != true else { return }
+    let known = before?.error?.all ?? []
+    let isNews = widget.error?.all.contains { error in
+      error.reason == BundleInstance.invalid && !known.contains { $0.isSame(as: error) }
+    }
+    if isNews == true { standing.set(id, isStaleByProblem: true) }
   }
 
   mutating func showStaleness(_ id: WidgetID) {

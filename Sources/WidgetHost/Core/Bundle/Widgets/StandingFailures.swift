@@ -53,6 +53,7 @@ struct StandingFailures: Sendable {
     var mark: WidgetError?
     var isMarkRefused = false
     var isMarkedStale = false
+    var isStaleByProblem = false
   }
 
   private var states: [WidgetID: State] = [:]
@@ -120,5 +121,12 @@ struct StandingFailures: Sendable {
 
   mutating func set(_ id: WidgetID, isMarkedStale: Bool) {
     states[id]?.isMarkedStale = isMarkedStale
+  }
+
+  /// Whether `Marks`, or an earlier host, has made the widget stale because of a problem of a bundle.
+  func isStaleByProblem(_ id: WidgetID) -> Bool { states[id]?.isStaleByProblem ?? false }
+
+  mutating func set(_ id: WidgetID, isStaleByProblem: Bool) {
+    states[id]?.isStaleByProblem = isStaleByProblem
   }
 }
