@@ -231,6 +231,32 @@ extension ConversationPartTests {
     #expect(question == "widgets" && after == "w")
   }
 
+  /// An instance serves the widget when the problem ends. It ends the error by itself.
+  @Test(arguments: [true, false])
+  func `a widget whose error somebody has cleared is fresh after the problem`(isCleared: Bool)
+    throws
+  {
+    var known = try widget("w")
+    let served: Set<KindName> = [known.kind]
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets([known])), &marks)
+    let patch = next(&marks).patch
+    answer(.success(.revision(1)), &marks)
+    _ = next(&marks)
+    known.isStale = true
+    if !isCleared { known.error = patch.error ?? nil }
+    _ = marks.set([:])
+    _ = marks.follow(served: served, watched: served, beside: [])
+    _ = next(&marks, served: served)
+    let line = marks.answered(
+      .success(.widgets([known])), served: served, beside: [], at: .zero, limits)
+    let (name, change) = next(&marks, served: served)
+    #expect(line == nil && patch.isStale == true && name == (isCleared ? "w" : ""))
+    #expect(change == (isCleared ? WidgetPatch(isStale: false) : WidgetPatch()))
+  }
+
   /// The bundle of the kind is about to serve the widget when the problem ends. Then the daemon
   /// refuses the bundle.
   @Test func `the error of a problem that is over ends although the next instance never began`()

@@ -8,6 +8,8 @@ struct Marks: Sendable {
     let id: WidgetID
     let kind: KindName
     let patch: WidgetPatch
+    /// Whether it is made although an instance serves the widget.
+    var isForServed = false
   }
 
   /// The present problems, by set.
@@ -125,7 +127,9 @@ struct Marks: Sendable {
     guard isWaiting else { return nil }
     if isDue { return question }
     guard let known = changes else { return nil }
-    let rest = known.drop { served.contains($0.kind) || held.contains($0.id) }
+    let rest = known.drop { change in
+      served.contains(change.kind) && !change.isForServed || held.contains(change.id)
+    }
     leave(known.prefix(known.count - rest.count).map(\.kind), to: served)
     guard let next = rest.first else {
       changes = nil
@@ -177,7 +181,8 @@ struct Marks: Sendable {
       for widget in unserved where isStaleSinceEarlierHost(widget) {
         stale[widget.id] = widget.kind
       }
-      changes = unserved.compactMap { change(of: $0) }
+      let others = widgets.filter { served.contains($0.kind) && !held.contains($0.id) }
+      changes = unserved.compactMap { change(of: $0) } + others.compactMap { freshening($0) }
     case .success: noteChange()
     // Somebody has removed the widget meanwhile.
     case .failure(let failure) where failure.code == "NOT_FOUND" && changes != nil: break
@@ -199,6 +204,17 @@ struct Marks: Sendable {
   private func isStaleSinceEarlierHost(_ widget: Widget) -> Bool {
     guard widget.isStale, let own = troubles[widget.applySet], !own.isRunning else { return false }
     return widget.error?.all.contains { own.has($0) } ?? false
+  }
+
+  /// The change that makes a widget fresh that an instance serves by now; nil if there is none. If
+  /// somebody has cleared the error, the instance does not know why the widget is stale.
+  private func freshening(_ widget: Widget) -> Change? {
+    let isMarked = widget.error?.all.contains { $0.reason == BundleInstance.invalid } ?? false
+    guard stale[widget.id] == widget.kind, widget.isStale, !isMarked,
+      troubles[widget.applySet]?.makesStale != true
+    else { return nil }
+    return Change(
+      id: widget.id, kind: widget.kind, patch: WidgetPatch(isStale: false), isForServed: true)
   }
 
   /// The change that sets the errors of a widget; nil if it has them.
