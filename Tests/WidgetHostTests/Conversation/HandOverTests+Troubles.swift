@@ -122,6 +122,26 @@ extension HandOverTests {
     }
   }
 
+  /// Somebody has taken widget `t` of bundle `b`. Then the bundle's watch ends.
+  @Test mutating func `a refused bundle serves its widgets although its watch has ended`() throws {
+    try edit("b", "u: {kind: j}, t: {kind: j}", kinds: ["j"], in: "/b/y")
+    run(machine.start(at: time))
+    tellNews()
+    daemon.move(try #require(WidgetID("t")), to: "mine")
+    tellNews()
+    pass(.seconds(2))
+    tellNews()
+    #expect(errors("u").count == 1 && widget("u")?.isStale == false)
+    let watch = try #require(machine.daemon.links.all.compactMap(\.watch).first)
+    watches[watch] = nil
+    let failure = Failure("UNAVAILABLE", "the watch has ended", isTransient: true)
+    run(machine.handle(.watchEnded(watch, failure), at: time))
+    #expect(widget("u")?.isStale == false && watches.isEmpty)
+    pass(HostLimits().watchWait)
+    tellNews()
+    #expect(errors("u").count == 1 && widget("u")?.isStale == false && watches.count == 1)
+  }
+
   /// The folder of bundle `b` is back when the host starts again. The daemon refuses bundle `c`,
   /// which has the kind of widget `bw`.
   @Test mutating func `an error that is over ends although the bundle of the kind is refused`()

@@ -107,6 +107,8 @@ struct BundleLink: Sendable {
 
   private(set) var watch: WatchID?
   private var watchAt: Duration?
+  /// Whether the watch of a refused bundle begins again, although its declaration does not.
+  private var owesWatch = false
   private var watchFailure: Failure?
   /// Declared kinds and widgets that somebody removed.
   private var restoration = Restoration()
@@ -129,9 +131,10 @@ struct BundleLink: Sendable {
   var canDeclare: Bool { isRegistered && work != .resting }
 
   /// Whether the instance serves the widgets of the bundle's kinds, now or soon. A bundle that the
-  /// daemon refuses serves them only while its watch continues.
+  /// daemon refuses serves them only while its watch continues, or begins again.
   var isServing: Bool {
-    watch != nil || (connection != .resting && work != .resting && !isRefused)
+    watch != nil || (work == .resting && session != nil && (watchAt != nil || owesWatch))
+      || (connection != .resting && work != .resting && !isRefused)
   }
 
   /// The kinds whose widgets the instance serves, now or soon.
@@ -221,6 +224,10 @@ struct BundleLink: Sendable {
   ///
   /// - Parameter declarationsWait: Whether the bundle's widgets wait for another bundle.
   mutating func nextStep(declarationsWait: Bool) -> Step? {
+    if owesWatch, work == .resting, isRegistered, session != nil {
+      owesWatch = false
+      return .watch
+    }
     guard isRegistered, work == .none, workAt == nil, let session else { return nil }
     if owesKinds {
       owesKinds = false
@@ -347,18 +354,18 @@ struct BundleLink: Sendable {
     (work, workAttempts, workAt) = (.none, 0, nil)
     (owesKinds, owesWidgets) = (false, false)
     (restoredKinds, lostKinds) = ([], [])
-    (watch, watchAt) = (nil, nil)
+    (watch, watchAt, owesWatch) = (nil, nil, false)
     restoration.settle()
     restoreAt = nil
   }
 
   // MARK: The watch
 
-  mutating func watch(_ id: WatchID) { watch = id }
+  mutating func watch(_ id: WatchID) { (watch, owesWatch) = (id, false) }
 
   /// Ends the watch. Returns it.
   mutating func takeWatch() -> WatchID? {
-    defer { (watch, watchAt) = (nil, nil) }
+    defer { (watch, watchAt, owesWatch) = (nil, nil, false) }
     return watch
   }
 
@@ -408,6 +415,7 @@ struct BundleLink: Sendable {
     if isDue(turnAt) { (turnAt, hasTurn) = (nil, true) }
     if isDue(watchAt) {
       watchAt = nil
+      if work == .resting { owesWatch = true }
       owesWidgets = true
     }
     guard isDue(restoreAt) else { return nil }
