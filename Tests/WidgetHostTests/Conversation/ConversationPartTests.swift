@@ -141,6 +141,35 @@ struct ConversationPartTests {
     #expect(holds.nextDeadline == .seconds(150))
   }
 
+  // MARK: Links
+
+  @Test func `a kind is lost that was removed during the declaration of another one`() throws {
+    let bundle = try BundleReader.read(
+      "{bundle: a, format: 1, version: 1.0.0,"
+        + " kinds: {k: {content: {label: x}}, l: {content: {label: x}}}}")
+    let (k, l) = (try #require(KindName("k")), try #require(KindName("l")))
+    let session = SessionID(number: 1)
+    var link = BundleLink(bundle)
+    link.open(session)
+    link.opened(waitingFor: call(1))
+    link.registered()
+    link.lost([], kinds: [k], at: .zero, limits)
+    _ = link.tick(at: limits.restoreWaitMax)
+    let first = link.nextStep(declarationsWait: false)
+    link.begin(.kinds(call(2)))
+    link.lost([], kinds: [l], at: limits.restoreWaitMax, limits)
+    _ = link.tick(at: limits.restoreWaitMax * 2)
+    _ = link.endWork()
+    link.kindsDeclared()
+    let second = link.nextStep(declarationsWait: false)
+    link.begin(.kinds(call(3)))
+    _ = link.endWork()
+    // A program has the kind by now.
+    link.restWork(isKinds: true)
+    #expect(first == .declareKinds(session) && second == .declareKinds(session))
+    #expect(link.lostKinds == [l] && link.kinds == [k])
+  }
+
   // MARK: Withdrawals
 
   @Test func `an heir of an heir takes over from all, and the kinds go first`() {

@@ -102,6 +102,8 @@ struct BundleLink: Sendable {
 
   /// The removed kinds that are declared again, until the daemon has them.
   private var restoredKinds: Set<KindName> = []
+  /// Those that the declaration under way restores.
+  private var restoringKinds: Set<KindName> = []
   /// The removed kinds that the daemon refuses to take again, while the session goes on.
   private(set) var lostKinds: Set<KindName> = []
 
@@ -231,6 +233,7 @@ struct BundleLink: Sendable {
     guard isRegistered, work == .none, workAt == nil, let session else { return nil }
     if owesKinds {
       owesKinds = false
+      restoringKinds = restoredKinds
       return .declareKinds(session)
     }
     if owesWidgets {
@@ -308,7 +311,11 @@ struct BundleLink: Sendable {
     return takenFields
   }
 
-  mutating func kindsDeclared() { (workAttempts, restoredKinds, lostKinds) = (0, [], []) }
+  /// The daemon has taken the kinds. Those that were removed meanwhile are declared again.
+  mutating func kindsDeclared() {
+    restoredKinds.subtract(restoringKinds)
+    (workAttempts, restoringKinds, lostKinds) = (0, [], [])
+  }
 
   /// Keeps what the daemon said about values that do not fit, because it says this only once.
   mutating func keep(misfits results: [KindResult]) { misfits += results }
@@ -353,7 +360,7 @@ struct BundleLink: Sendable {
     isRegistered = false
     (work, workAttempts, workAt) = (.none, 0, nil)
     (owesKinds, owesWidgets) = (false, false)
-    (restoredKinds, lostKinds) = ([], [])
+    (restoredKinds, restoringKinds, lostKinds) = ([], [], [])
     (watch, watchAt, owesWatch) = (nil, nil, false)
     restoration.settle()
     restoreAt = nil
@@ -422,6 +429,7 @@ struct BundleLink: Sendable {
     restoreAt = nil
     let missing = restoration.begin(at: uptime)
     restoredKinds.formUnion(missing.kinds)
+    restoringKinds.subtract(missing.kinds)
     owe(isKinds: !missing.kinds.isEmpty)
     return missing
   }
