@@ -37,6 +37,23 @@ struct LookTests {
     #expect(state.looked().isEmpty)
   }
 
+  /// Bundle `b` is gone, or only an earlier host has read its file.
+  @Test(arguments: [true, false])
+  mutating func `the similar kind of a bundle that does not run is named`(isGone: Bool) throws {
+    if isGone {
+      _ = state.found(try found("b", kind: "gauges"), in: "/b/b", at: now)
+      _ = state.lost("/b/b", .removed, at: now)
+    } else {
+      let problem = "/b/b/bundle.yaml:1:1: wrong"
+      _ = state.found(.broken(problem: problem, digest: 9), in: "/b/b", at: now)
+      let shown: ValueMap = ["handled": .map(["gauges": .list([])])]
+      _ = state.remembered([.init(id: "b", path: "/b/b", shown: shown)], at: now)
+    }
+    _ = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    let reports = state.looked().reports
+    #expect(reports.count == 1 && reports.first?.hasSuffix("; did you mean \"gauges\"?") == true)
+  }
+
   @Test(arguments: [true, false])
   mutating func `a folder with another name is no second folder of the bundle`(
     isRenamed: Bool

@@ -285,6 +285,7 @@ extension HostState {
   public mutating func remembered(_ bundles: [Remembered], at now: HostTime) -> [Output] {
     var outputs: [Output] = []
     note(former: bundles)
+    for known in bundles where lastKinds[known.id] == nil { noteKinds(known.kinds, of: known.id) }
     // The removal or the handing over of these goes on.
     let bundles = bundles.filter { !removedIDs.contains($0.id) }.sorted {
       ($0.loaded ?? .epoch, $0.id) < ($1.loaded ?? .epoch, $1.id)

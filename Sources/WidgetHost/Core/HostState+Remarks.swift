@@ -101,11 +101,22 @@ extension HostState {
       names = known
       // The daemon may not have taken the bundle with the kind itself yet.
       let others = known.filter { $0 != kind.rawValue }
-      guard let meant = kind.rawValue.closest(among: others) else { return remark }
+      // A bundle that does not run now may have the kind: its file has a mistake, or is missing.
+      let last = Set(lastKinds.values.joined()).subtracting([kind]).map(\.rawValue).sorted()
+      guard
+        let meant = kind.rawValue.closest(among: others) ?? kind.rawValue.closest(among: last)
+      else { return remark }
       var remark = remark
       remark.hint = "did you mean \"\(meant)\"?"
       return remark
     }
+  }
+
+  /// Notes the kinds of a version. The number of bundles is limited, because bundles that have ended
+  /// count, too.
+  mutating func noteKinds(_ kinds: Set<KindName>, of id: String) {
+    guard lastKinds[id] != nil || lastKinds.count < 1_000 else { return }
+    lastKinds[id] = kinds
   }
 
   private func kindNames(besides bundle: Bundle) -> [String] {

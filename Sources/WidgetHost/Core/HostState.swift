@@ -63,6 +63,9 @@ public struct HostState: Sendable {
   /// The bundles that this host has removed, or has handed over to others. The daemon may still have
   /// their widgets.
   var removedIDs: Set<String> = []
+  /// The kinds of the last known version of each bundle, of this host or an earlier one, also after
+  /// the end of the bundle. Only for suggestions.
+  var lastKinds: [String: Set<KindName>] = [:]
   /// The reports that wait for the end of a look.
   var unsaid = UnsaidReports()
   private(set) var isStopping = false
@@ -197,6 +200,7 @@ public struct HostState: Sendable {
     running.start(
       RunningBundle(
         instance, folder: path, loaded: now.wall, previous: running.fallback(of: bundle.id)))
+    noteKinds(Set(bundle.kinds.map(\.kind.name)), of: bundle.id)
     outputs.append(.open(generation: lastGeneration, bundle))
     if isTraced { outputs.append(tell(instance, "\(bundle.version) is loaded", at: now)) }
     guard start == .read else { return outputs }
