@@ -73,6 +73,20 @@ extension FailureTests {
     #expect(messages(scene) == [] && !isStale(scene))
   }
 
+  @Test func `a mistake does not continue the age of a missing folder`() throws {
+    var scene = try Scene("data: {n: 0}")
+    let begin = scene.time.wall
+    scene.take(scene.instance.setProblem("/b is missing", isAbsent: true, at: scene.time))
+    scene.pass(.seconds(5))
+    scene.take(scene.instance.setProblem("/b is still missing", isAbsent: true, at: scene.time))
+    #expect(error(scene)?.since == begin)
+    scene.take(scene.instance.setProblem("/b/bundle.yaml:1:1: wrong", at: scene.time))
+    #expect(error(scene)?.since == begin.advanced(by: .seconds(5)))
+    scene.pass(.seconds(5))
+    scene.take(scene.instance.setProblem("/b/bundle.yaml:2:2: wrong", at: scene.time))
+    #expect(error(scene)?.since == begin.advanced(by: .seconds(5)))
+  }
+
   @Test func `a problem of the bundle removes no errors of a program`() throws {
     var scene = try Scene("data: {n: 0}")
     let theirs = (1...32).map { WidgetError(reason: "FAN_FAILED", message: "fan \($0)") }

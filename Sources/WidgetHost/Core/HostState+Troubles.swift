@@ -9,7 +9,7 @@ public struct BundleTrouble: Hashable, Sendable {
   public var words: String
   /// The error of widgets of others with a kind of the bundle.
   public var wordsForOthers: String
-  /// The time since which the folder is missing; nil if nobody knows it, or it is not missing.
+  /// The beginning of the problem; nil to continue the age of the former one, if there is one.
   public var since: Timestamp?
   /// Whether the folder is missing.
   public var isAbsent: Bool
@@ -53,7 +53,7 @@ extension HostState {
       troubles[HostState.provider(of: id)] = BundleTrouble(
         path: current.folder, words: words,
         wordsForOthers: instance.problem == nil ? words : instance.problemOfOthers ?? words,
-        since: instance.absentSince, isAbsent: instance.absentSince != nil,
+        since: instance.problemSince, isAbsent: instance.absentSince != nil,
         isRunning: current.refusal == nil)
     }
     for (path, folder) in folders.all {

@@ -282,6 +282,22 @@ extension HandOverTests {
         == "bundle a removed: 2 widgets, with data that users or actions had set: w data.n")
   }
 
+  /// The file had a mistake before.
+  @Test mutating func `the error of a widget that waits has the age of the wait`() throws {
+    try begin("w: {kind: k}, v: {kind: k}")
+    run(machine.found(.broken(problem: "wrong", digest: 99), in: "/b/x", at: time))
+    pass(.seconds(5))
+    let start = time.wall
+    try edit("a", "v: {kind: k}")
+    #expect(widget("w")?.error?.since == start)
+    pass(.seconds(5))
+    run(machine.found(.broken(problem: "wrong", digest: 98), in: "/b/x", at: time))
+    pass(limit)
+    // The time of the removal has moved.
+    #expect(widget("w")?.error?.message.contains("by 1970-01-01T00:01:05Z") == true)
+    #expect(widget("w")?.error?.since == start)
+  }
+
   // MARK: Kinds of others
 
   /// Widget `p` of a user has the kind `j` of a program, which has failed.

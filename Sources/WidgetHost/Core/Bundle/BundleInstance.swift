@@ -28,6 +28,9 @@ public struct BundleInstance: Sendable {
   private(set) var problemOfOthers: String?
   /// The time since which the bundle's folder is missing; nil if it is not missing.
   private(set) var absentSince: Timestamp?
+  /// The beginning of the problem, if the folder is missing, or was missing before. Without this time,
+  /// the error would continue the age of the former one.
+  private(set) var problemSince: Timestamp?
   /// The problems of other bundles, by the set of their widgets. Some of these widgets can have kinds
   /// of this bundle.
   private(set) var ownerTroubles: [String: BundleTrouble] = [:]
@@ -130,6 +133,11 @@ public struct BundleInstance: Sendable {
     _ problem: String?, forOthers words: String? = nil, isAbsent: Bool = false, at now: HostTime
   ) -> [Effect] {
     begin(at: now)
+    if problem == nil {
+      problemSince = nil
+    } else if isAbsent != (absentSince != nil) {
+      problemSince = now.wall
+    }
     self.problem = problem
     problemOfOthers = words
     absentSince = isAbsent ? absentSince ?? now.wall : nil

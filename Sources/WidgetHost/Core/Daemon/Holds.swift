@@ -62,6 +62,8 @@ struct Holds: Sendable {
     /// The end that the widget's error has, also on the wall clock. The error stays if the clock is
     /// set.
     var shown: (end: Duration, time: Timestamp)?
+    /// The beginning of the wait, as the error has it.
+    var since: Timestamp?
     /// The error that the host has set last.
     var error: WidgetError?
     /// The words of a recalled widget's error.
@@ -170,6 +172,7 @@ struct Holds: Sendable {
 
   /// The daemon refuses a version that has the widget again, so the widget stays.
   mutating func recall(_ id: WidgetID, saying words: String) {
+    if holds[id]?.phase != .recalled { holds[id]?.since = nil }
     holds[id]?.phase = .recalled
     holds[id]?.recallWords = words
   }
@@ -245,7 +248,11 @@ struct Holds: Sendable {
     _ id: WidgetID, beside others: [WidgetError], at now: HostTime
   ) -> WidgetError? {
     guard let words = words(of: id, at: now) else { return nil }
-    let errors = [WidgetError(reason: BundleInstance.invalid, message: words)] + others
+    // Without a time, the error would continue the age of a former problem.
+    let since = holds[id]?.since ?? now.wall
+    holds[id]?.since = since
+    let own = WidgetError(reason: BundleInstance.invalid, message: words, since: since)
+    let errors = [own] + others
     let error = WidgetError(joining: Array(errors.prefix(BundleInstance.errorsMax)))
     guard error != holds[id]?.error else { return nil }
     holds[id]?.error = error

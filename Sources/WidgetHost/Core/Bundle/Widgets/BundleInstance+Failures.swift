@@ -273,7 +273,7 @@ extension BundleInstance {
     let words = others.contains(id) ? problemOfOthers ?? problem : problem
     // A missing folder is a new problem, so its time does not continue the time of a mistake.
     return marks
-      + [WidgetError(reason: BundleInstance.invalid, message: words, since: absentSince)]
+      + [WidgetError(reason: BundleInstance.invalid, message: words, since: problemSince)]
   }
 
   /// The error of a widget that the file of another bundle lacks. An earlier host has set it,
