@@ -370,8 +370,7 @@ extension DaemonConversation {
       guard let id = spec.id, let widget = former[id] else { continue }
       report(
         "bundle \(bundle.id): widget \(id): the file changes its kind from \(widget.kind) to"
-          + " \(spec.kind); a new widget with the data of the file replaces it; the values that users"
-          + " have set are lost")
+          + " \(spec.kind); a new widget with the data of the file replaces it")
     }
     let specs = claims(of: link).specs(beside: known).filter { spec in
       spec.id.map { former[$0] == nil } ?? true
