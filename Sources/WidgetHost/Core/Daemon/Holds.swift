@@ -247,11 +247,11 @@ struct Holds: Sendable {
   mutating func show(
     _ id: WidgetID, beside others: [WidgetError], at now: HostTime
   ) -> WidgetError? {
-    guard let words = words(of: id, at: now) else { return nil }
+    guard let text = words(of: id, at: now) else { return nil }
     // Without a time, the error would continue the age of a former problem.
     let since = holds[id]?.since ?? now.wall
     holds[id]?.since = since
-    let own = WidgetError(reason: BundleInstance.invalid, message: words, since: since)
+    let own = WidgetError(reason: BundleInstance.invalid, message: text, since: since)
     let errors = [own] + others
     let error = WidgetError(joining: Array(errors.prefix(BundleInstance.errorsMax)))
     guard error != holds[id]?.error else { return nil }
