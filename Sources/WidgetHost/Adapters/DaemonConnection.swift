@@ -109,6 +109,9 @@ public struct ClientConnection: DaemonConnection {
   private let client: WidgetClient
   /// The maximum time of one call.
   private let options = CallOptions(timeout: .seconds(10))
+  /// The waits of sessions and watches before they reconnect, each by itself. After long waits, they
+  /// would be back at very different times. Until then, the states of bundles and widgets differ.
+  static let retry = RetryPolicy(delayMax: .seconds(2))
 
   public init(_ client: WidgetClient) { self.client = client }
 
@@ -118,7 +121,7 @@ public struct ClientConnection: DaemonConnection {
     let isHosts = provider == HostState.provider
     var options = ProviderOptions(
       takesOver: takesOver, prunesKinds: true, managesBundles: isHosts,
-      includesAudience: includesAudience)
+      retry: ClientConnection.retry, includesAudience: includesAudience)
     options.answersSnapshots = !isHosts
     // One question is enough: all sessions and watches of the host have the same daemon.
     if !isHosts { options.liveness = nil }
@@ -279,7 +282,8 @@ public struct ClientConnection: DaemonConnection {
     var mirror = WidgetMirror()
     let watch = client.watch(
       // The host stores the widgets but does not show them, so it does not count as a watcher.
-      WatchOptions(selector: Selector(kinds: kinds), isPassive: true))
+      WatchOptions(
+        selector: Selector(kinds: kinds), retry: ClientConnection.retry, isPassive: true))
     do throws(ClientError) {
       for try await frame in watch {
         let isSnapshot = if case .synced = frame { true } else { false }
