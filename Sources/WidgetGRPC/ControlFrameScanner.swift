@@ -4,7 +4,8 @@
   /// Finds pings and resets in the bytes of a client's side of an HTTP/2 connection.
   ///
   /// A value: bytes in, pieces out, in order. It buffers at most one incomplete control frame. Of
-  /// other frames it reads only the heads. Malformed frames pass unchanged.
+  /// other frames it reads only the heads, and the length of the padding of data. Malformed frames
+  /// pass unchanged.
   struct ControlFrameScanner {
     enum Piece: Equatable {
       /// A ping that asks for an answer, and its frame.
@@ -21,6 +22,9 @@
     private var arrived = ByteBuffer()
     /// Whether a header block is open. Other frames are not allowed in it.
     private var isInHeaderBlock = false
+    private var limits = FloodLimits()
+    /// Whether HTTP/2 must not get the last piece, because it would take the peer for an attacker.
+    private(set) var isFlood = false
 
     /// - Parameter openingBytes: The length of the connection preface.
     init(openingBytes: Int = 24) {
@@ -33,8 +37,9 @@
       arrived.writeImmutableBuffer(bytes)
     }
 
-    /// The next piece. Nil if it needs more bytes.
-    mutating func next() -> Piece? {
+    /// The next piece. Nil if it needs more bytes. If HTTP/2 gets a ping or a reset, call `pass`
+    /// first.
+    mutating func next(at now: @autoclosure () -> NIODeadline = .now()) -> Piece? {
       let unread = arrived
       while arrived.readableBytes > 0 {
         if passing > 0 {
@@ -43,8 +48,10 @@
           passing -= count
           continue
         }
-        guard let head = arrived.peekHead() else { break }
+        guard let head = arrived.peekHead(), let isEmpty = arrived.hasEmptyData(head)
+        else { break }
         guard head.isPing || head.isReset, !isInHeaderBlock else {
+          if !limits.take(head, isEmpty: isEmpty, at: now()) { isFlood = true }
           follow(head)
           passing = head.length + FrameHead.bytes
           continue
@@ -60,6 +67,14 @@
       // Copy a small rest, so that it does not retain a large buffer.
       arrived = arrived.readableBytes == 0 ? ByteBuffer() : ByteBuffer(buffer: arrived.slice())
       return nil
+    }
+
+    /// Notes that HTTP/2 gets a ping or a reset.
+    mutating func pass(
+      _ frame: ByteBuffer, at now: @autoclosure () -> NIODeadline = .now()
+    ) {
+      guard let head = frame.peekHead() else { return }
+      if !limits.take(head, isEmpty: false, at: now()) { isFlood = true }
     }
 
     private func piece(_ head: FrameHead, _ frame: ByteBuffer) -> Piece {
@@ -81,6 +96,13 @@
       buffer.writeInteger(payload)
     }
 
+    /// The frame that tells the peer to calm down. It names no stream as unprocessed.
+    static func writeGoAway(into buffer: inout ByteBuffer) {
+      buffer.writeBytes([0, 0, 8, FrameHead.goAway, 0, 0, 0, 0, 0])
+      buffer.writeInteger(UInt32(Int32.max))
+      buffer.writeInteger(FrameHead.enhanceYourCalm)
+    }
+
     /// The frame that gives so many bytes back to the window of the connection.
     static func writeWindowUpdate(of byteCount: Int, into buffer: inout ByteBuffer) {
       buffer.writeBytes([0, 0, 4, FrameHead.windowUpdate, 0, 0, 0, 0, 0])
@@ -100,17 +122,29 @@
     static let bytes = 9
     static let data: UInt8 = 0
     static let headers: UInt8 = 1
+    static let priority: UInt8 = 2
     static let reset: UInt8 = 3
     static let settings: UInt8 = 4
     static let pushPromise: UInt8 = 5
     static let ping: UInt8 = 6
+    static let goAway: UInt8 = 7
     static let windowUpdate: UInt8 = 8
     static let continuation: UInt8 = 9
+    static let alternativeService: UInt8 = 10
+    static let origin: UInt8 = 12
     static let pingBytes = 8
     static let resetBytes = 4
+    /// The code of an error.
+    static let enhanceYourCalm: UInt32 = 11
 
     /// Whether its header block ends with it, if it has a part of one.
     var endsHeaders: Bool { flags & 4 != 0 }
+
+    /// Whether its stream ends with it, if it has data or headers.
+    var endsStream: Bool { flags & 1 != 0 }
+
+    /// Whether its payload begins with the length of its padding, if it has data or headers.
+    var isPadded: Bool { flags & 8 != 0 }
 
     /// Whether it asks for an answer.
     var isPing: Bool {
@@ -126,6 +160,15 @@
     /// The part of this buffer before `rest`.
     func beginning(upTo rest: ByteBuffer) -> ByteBuffer {
       getSlice(at: readerIndex, length: rest.readerIndex - readerIndex) ?? ByteBuffer()
+    }
+
+    /// Whether the frame that begins here is of data, and has none beside its padding. nil if the
+    /// length of the padding is not there.
+    func hasEmptyData(_ head: FrameHead) -> Bool? {
+      guard head.type == FrameHead.data else { return false }
+      guard head.isPadded, head.length > 0 else { return head.length == 0 }
+      let padding: UInt8? = getInteger(at: readerIndex + FrameHead.bytes)
+      return padding.map { head.length == Int($0) + 1 }
     }
 
     /// The head of the frame that begins here. nil if it is not there completely.

@@ -15,6 +15,9 @@
   ///
   /// Answers wait for the peer to read. While it does not read, its frames go to HTTP/2 and count
   /// there.
+  ///
+  /// Before HTTP/2 would take a peer for an attacker, the connection is closed here. Its calls then
+  /// end one by one, see `LingeringChannel`.
   final class ControlFrames: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -22,28 +25,47 @@
 
     private var scanner = ControlFrameScanner()
     private let connection: CallerConnection
+    /// Whether the connection is being closed. HTTP/2 gets no more frames.
+    private var isClosing = false
 
     init(connection: CallerConnection) {
       self.connection = connection
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      guard !isClosing else { return }
       var answers = ByteBuffer()
       scanner.receive(unwrapInboundIn(data))
       while let piece = scanner.next() {
+        let passing: ByteBuffer
         switch piece {
         case .ping(let payload, _) where context.channel.isWritable:
           ControlFrameScanner.writeAnswer(to: payload, into: &answers)
+          continue
         case .reset(let streamID, _)
         where context.channel.isWritable && connection.cancelCall(on: streamID):
-          break
-        case .other(let bytes), .ping(_, let bytes), .reset(_, let bytes):
-          context.fireChannelRead(wrapInboundOut(bytes))
+          continue
+        case .ping(_, let frame), .reset(_, let frame):
+          scanner.pass(frame)
+          passing = frame
+        case .other(let bytes):
+          passing = bytes
         }
+        guard !scanner.isFlood else { return close(context) }
+        context.fireChannelRead(wrapInboundOut(passing))
       }
       guard answers.readableBytes > 0 else { return }
       context.write(wrapOutboundOut(answers), promise: nil)
       context.flush()
+    }
+
+    private func close(_ context: ChannelHandlerContext) {
+      isClosing = true
+      connection.client.logClosing(because: "it sends too many control frames or empty frames")
+      var frame = ByteBuffer()
+      ControlFrameScanner.writeGoAway(into: &frame)
+      context.write(wrapOutboundOut(frame), promise: nil)
+      context.close(promise: nil)
     }
 
     /// Ends the read that a connection's error has cut short.

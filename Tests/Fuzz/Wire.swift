@@ -115,7 +115,8 @@ private nonisolated(unsafe) let codec = WireCodec(limits: WireLimits(arenaBytesM
   func fuzzHTTP2(_ input: UnsafeRawBufferPointer) {
     guard let choice = input.first else { return }
     let bytes = Array(input.dropFirst())
-    func scan(_ lengths: [Int]) -> (passed: [UInt8], controls: [ControlFrameScanner.Piece]) {
+    typealias Scan = (passed: [UInt8], controls: [ControlFrameScanner.Piece], isFlood: Bool)
+    func scan(_ lengths: [Int]) -> Scan {
       // A short opening leaves more of the input for the frames.
       var scanner = ControlFrameScanner(openingBytes: 1)
       var passed: [UInt8] = []
@@ -137,11 +138,12 @@ private nonisolated(unsafe) let codec = WireCodec(limits: WireLimits(arenaBytesM
         let held = offset - passed.count
         require((0..<17).contains(held), "\(held) bytes are held")
       }
-      return (passed, controls)
+      return (passed, controls, scanner.isFlood)
     }
     let (whole, parts) = (scan([bytes.count]), scan(pieces(of: bytes.count, by: choice)))
     require(bytes.starts(with: whole.passed), "bytes are missing or out of order")
     require(whole.passed == parts.passed && whole.controls == parts.controls, "pieces differ")
+    require(whole.isFlood == parts.isFlood, "only some splits are a flood")
 
     func cut(_ lengths: [Int]) -> [UInt8] {
       var cutter = FrameCutter(openingBytes: 1)

@@ -22,15 +22,27 @@
       case close, halfClose
       /// The window of the connection becomes too large, so HTTP/2 closes the connection.
       case protocolError
+      /// HTTP/2 would take the peer for an attacker.
+      case emptyData, paddingAlone, settings, priorities, resets
+
+      var isFlood: Bool {
+        switch self {
+        case .close, .halfClose, .protocolError: false
+        case .emptyData, .paddingAlone, .settings, .priorities, .resets: true
+        }
+      }
     }
 
     @Test(arguments: [
       (1, Loss.close), (1, .halfClose), (1, .protocolError), (4, .close), (4, .protocolError),
+      (1, .emptyData), (4, .emptyData), (1, .paddingAlone), (1, .settings), (1, .priorities),
+      (1, .resets),
     ])
     func `the calls of closed connections end one in a turn, and the connections count until then`(
       connections: Int, loss: Loss
     ) async throws {
-      try await withServer { server in
+      // HTTP/2 gets all resets.
+      try await withServer(limits: .with { $0.streamResetsMax = 0 }) { server in
         let count = 60
         let clients = try (0..<connections).map { _ in try server.connect() }
         for number in 0..<count { _ = try clients[number % connections].watch() }
@@ -53,6 +65,12 @@
           case .close: client.close()
           case .halfClose: client.closeWriting()
           case .protocolError: try client.grant(0, (1 << 31) - 1)
+          case .emptyData: try client.sendTwice(RawHTTP2.Frame.data, payload: [])
+          case .paddingAlone: try client.sendTwice(RawHTTP2.Frame.data, flags: 8, payload: [1, 0])
+          case .settings: try client.flood(RawHTTP2.frame(RawHTTP2.Frame.settings))
+          case .priorities:
+            try client.flood(RawHTTP2.frame(2, stream: 1, payload: [0, 0, 0, 0, 16]))
+          case .resets: client.resetMany()
           }
         }
         try server.eventually("the connections have ended") {
@@ -63,6 +81,11 @@
         let calls = seen.map(\.calls)
         #expect(zip(calls, calls.dropFirst()).allSatisfy { $0 - $1 <= 2 }, "\(calls)")
         #expect(seen.allSatisfy { $0.calls == 0 || $0.connections > 0 })
+        for client in clients where loss.isFlood {
+          // The daemon may have closed the socket before it read all.
+          try? client.readToEnd()
+          #expect(client.goAways.map { $0.code } == [11])
+        }
       }
     }
 
@@ -342,6 +365,30 @@
           fixture.endTurns()
           #expect(closedCount == 1 && !fixture.socket.isActive)
         }
+      }
+    }
+  }
+
+  extension RawHTTP2 {
+    /// Sends the same frame twice on a stream that stays open.
+    fileprivate func sendTwice(_ type: UInt8, flags: UInt8 = 0, payload: [UInt8]) throws {
+      let stream = try begin("\(RawHTTP2.widgets)/GetWidget")
+      let frame = RawHTTP2.frame(type, flags: flags, stream: stream, payload: payload)
+      try send(frame + frame)
+    }
+
+    /// Sends a frame more often than HTTP/2 takes it.
+    fileprivate func flood(_ frame: [UInt8]) throws {
+      try send(Array(repeatElement(frame, count: FloodLimits.framesMax + 10).joined()))
+    }
+
+    /// Begins and resets streams until the daemon closes the connection, at most as many as the
+    /// connection may have.
+    fileprivate func resetMany() {
+      for _ in 0..<FloodLimits.framesMax + 100 {
+        guard let stream = try? begin("\(RawHTTP2.widgets)/GetWidget"),
+          (try? reset(stream)) != nil
+        else { return }
       }
     }
   }

@@ -259,6 +259,23 @@ def break_over_grpc(path, seconds):
                 pass
 
 
+def send_empty_data(path, streams, seconds):
+    """Opens streams, and sends two empty DATA on one of them, on one connection after the other. HTTP/2
+    takes such a peer for an attacker."""
+    start = memoryview(calls_over_grpc(streams, http2.path_of("GetWidget"), b"")
+                       + 2 * http2.frame(http2.DATA, 0, 1))
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        peer, = open_over_grpc(path, 1)
+        rest, answers = start, b""
+        # The C++ server keeps the connection open.
+        later = time.monotonic() + 1
+        with peer:
+            while answers is not None and time.monotonic() < min(end, later):
+                rest, answers = exchange(peer, rest)
+                time.sleep(0.001)
+
+
 def as_user(user, run, *arguments):
     """Runs a function as this user."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (10_000, 10_000))

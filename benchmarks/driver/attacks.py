@@ -7,8 +7,8 @@ from typing import Callable
 from driver.attackers import (
     LONG, LOOK, as_strangers, ask_reflection, ask_the_hung, begin_heads, begin_over_grpc,
     break_over_grpc, check_health, churn, flood, flood_over_grpc, frames, hold, keys, leave_unread,
-    lock_out, open_without_body, refresh_all, repeat_over_grpc, watch_health, watch_over_grpc,
-    watch_the_watched)
+    lock_out, open_without_body, refresh_all, repeat_over_grpc, send_empty_data, watch_health,
+    watch_over_grpc, watch_the_watched)
 from driver.watches import (
     ask_progress, change_all, end_watches, open_watches, open_watches_over_grpc)
 from lib import http2
@@ -274,4 +274,7 @@ ATTACKS = {
     "grpc-errors": Attack(
         "gRPC: 12 s of streams with a protocol error",
         lambda path: break_over_grpc(path, 12), over_grpc=True),
+    "grpc-empty-data": Attack(
+        "gRPC: 12 s of 1,000 streams and two empty DATA",
+        lambda path: send_empty_data(path, 1_000, 12), quota=MESSAGES, over_grpc=True),
 }

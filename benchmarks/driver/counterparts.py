@@ -7,7 +7,7 @@ import time
 
 from driver.attackers import (
     PATIENCE, begin_heads, begin_over_grpc, break_over_grpc, connected, flood_over_grpc, hold,
-    leave_unread, lock_out, open_without_body, repeat_over_grpc, watch_over_grpc)
+    leave_unread, lock_out, open_without_body, repeat_over_grpc, send_empty_data, watch_over_grpc)
 from driver.watches import end_watches, open_watches_over_grpc
 from lib import http2
 from lib.protobuf import values
@@ -137,6 +137,7 @@ GRPC_ATTACKS = {
     "grpc-windows": lambda path: repeat_over_grpc(path, 16, http2.window_update(0, 1), 8),
     "grpc-unknown": lambda path: repeat_over_grpc(path, 16, http2.frame(0x55), 8),
     "grpc-errors": lambda path: break_over_grpc(path, 12),
+    "grpc-empty-data": lambda path: send_empty_data(path, 1_000, 12),
 }
 
 
