@@ -116,6 +116,8 @@ class Attack:
     by_strangers: bool = False
     # After so many seconds the memory is read again.
     later: int = 2
+    # Whether the daemon must have given its memory back after a minute.
+    gives_back: bool = False
 
 
 # incomplete_bytes_per_uid_max, kind_memory_bytes_per_uid_max, unsent_bytes_per_uid_max
@@ -226,11 +228,12 @@ ATTACKS = {
         "gRPC: 2 x 32 x 1,000 reflections, unread, no rights",
         lambda path: as_strangers(ask_reflection, path, 32, 1_000, 8), by_strangers=True),
     "churn": Attack(
-        "30 s of calls, watches and sessions", lambda path: churn(path, 30), later=60),
+        "30 s of calls, watches and sessions", lambda path: churn(path, 30), later=60,
+        gives_back=True),
     "grpc-watches": Attack(
         "gRPC: 4 x 1,000 watches, windows of 0",
         lambda path: watch_over_grpc(path, 4, 1_000, 10), prepare_large,
-        quota=streams_over_grpc(4, 1_000), over_grpc=True),
+        quota=streams_over_grpc(4, 1_000), over_grpc=True, gives_back=True),
     "grpc-watches-16": Attack(
         "gRPC: 16 x 1,000 watches, windows of 0",
         lambda path: watch_over_grpc(path, 16, 1_000, 10), prepare_large,
@@ -238,7 +241,7 @@ ATTACKS = {
     "grpc-ends": Attack(
         "gRPC: 3 times the end of 16 x 1,000 watches",
         lambda path: end_watches(open_watches_over_grpc, path, 16, 1_000, 3),
-        quota=streams_over_grpc(16, 1_000), over_grpc=True),
+        quota=streams_over_grpc(16, 1_000), over_grpc=True, gives_back=True),
     "grpc-filters": Attack(
         "gRPC: 8 x 1,000 watches with different filters",
         lambda path: open_watches_over_grpc(path, 8, 1_000, are_different=True),

@@ -133,20 +133,21 @@ final class ServiceLoop {
     scheduleMemoryLook()
   }
 
-  /// Gives memory back some time after a load. Call it when something has used or freed memory.
+  /// Gives memory back some time after a load, or during a long one. Call it when something has used
+  /// or freed memory.
   func scheduleMemoryLook() {
     guard !isMemoryLookScheduled, memory.isDue(at: context.counters.work) else { return }
     isMemoryLookScheduled = true
     context.schedule(at: .now() + MemoryUpkeep.period) { [weak self] in
       guard let self else { return }
       isMemoryLookScheduled = false
-      if memory.look(at: context.counters.work) {
+      let release = memory.look(at: context.counters.work)
+      if release == .freedAndCaches {
         context.store.forgetRecentExpressions()
         widgetCache.removeAll()
-        releaseMemory()
-      } else {
-        scheduleMemoryLook()
       }
+      if release != .nothing { releaseMemory() }
+      scheduleMemoryLook()
     }
   }
 
