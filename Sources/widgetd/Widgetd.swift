@@ -23,7 +23,8 @@ struct Widgetd: AsyncParsableCommand {
       and the limits change at once. The other settings need a restart, and so do four limits: \
       metadata_bytes_max, stream_resets_max, requests_kept_max and request_bytes_kept_max.
 
-      Example: widgetd --socket /tmp/w/widgetd.sock --state-directory /tmp/w/state
+      Example: widgetd --socket $XDG_RUNTIME_DIR/w/widgetd.sock \
+      --state-directory $XDG_RUNTIME_DIR/w/state
 
       Exit status: 0 after a clean end, 1 if the daemon cannot start, 2 for wrong usage or an \
       invalid setting.

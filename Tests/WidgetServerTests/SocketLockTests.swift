@@ -4,7 +4,7 @@ import Testing
 
 @testable import WidgetServer
 
-/// The socket's file, in a folder that others can write.
+/// The socket's file and its lock, in a folder that others can write.
 @Suite struct SocketLockTests {
   private static func mode(_ path: String) -> mode_t? {
     var status = stat()
@@ -34,5 +34,19 @@ import Testing
     defer { close(listener) }
     #expect(Self.mode(path) == 0o642)
     lock.release()
+  }
+
+  @Test func `a lock file that is a pipe is refused, and stays`() throws {
+    let folder = try TestFolder()
+    let lock = folder.socketPath + ".lock"
+    try #require(mkfifo(lock, 0o600) == 0)
+    let refusal = #expect(throws: SocketError.self) {
+      _ = try SocketLock(socketPath: folder.socketPath)
+    }
+    #expect(refusal == .cannotUse(lock, reason: "it is not a plain file"))
+    var status = stat()
+    let result = lstat(lock, &status)
+    #expect(result == 0)
+    #expect(status.st_mode & S_IFMT == S_IFIFO)
   }
 }
