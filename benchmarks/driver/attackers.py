@@ -13,7 +13,7 @@ import time
 
 from lib import http2
 from lib.protobuf import SCHEMA, values
-from lib.ttrpc import DATA, REMOTE_OPEN, REQUEST, SERVICES
+from lib.ttrpc import DATA, REMOTE_OPEN, REQUEST, SERVICES, Connection
 
 # The attackers end by themselves. This timeout is for a server that has stopped answering.
 PATIENCE = 120
@@ -395,6 +395,28 @@ def refresh_all(path, count):
     """Asks a provider to refresh all widgets. The provider has a session, and no widgets."""
     with provide(path, [{"name": "k", "open": True}]):
         flood(path, 1, frames("RefreshWidgets", count, all=True), count)
+
+
+def send_each(path, count):
+    """Sends events to one widget, each after the answer to the last one, so that each is a commit."""
+    with Connection(path, PATIENCE) as connection:
+        for _ in range(count):
+            connection.call("SendEvent", widget_id="row", name="go")
+
+
+def upload(path, rounds, blobs, pieces):
+    """Uploads blobs in pieces of 64 KiB, all pieces at once, and deletes the blobs."""
+    piece = bytes(64 << 10)
+    for _ in range(rounds):
+        with Connection(path, PATIENCE) as connection:
+            ids = [connection.call("UploadBlob", data=piece)["blob_id"] for _ in range(blobs)]
+            calls = b"".join(
+                frames("UploadBlob", 1, 1 + 2 * (number * blobs + index), blob_id=blob,
+                       offset=(number + 1) * len(piece), data=piece)
+                for number in range(pieces - 1) for index, blob in enumerate(ids))
+            flood(path, 1, calls, (pieces - 1) * blobs)
+            for blob in ids:
+                connection.call("DeleteBlob", blob_id=blob)
 
 
 def keys(count):

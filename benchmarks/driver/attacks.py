@@ -7,8 +7,8 @@ from typing import Callable
 from driver.attackers import (
     LONG, LOOK, as_strangers, ask_reflection, ask_the_hung, begin_heads, begin_over_grpc,
     break_over_grpc, check_health, churn, flood, flood_over_grpc, frames, hold, keys, leave_unread,
-    lock_out, open_without_body, refresh_all, repeat_over_grpc, send_empty_data, watch_health,
-    watch_over_grpc, watch_the_watched)
+    lock_out, open_without_body, refresh_all, repeat_over_grpc, send_each,
+    send_empty_data, upload, watch_health, watch_over_grpc, watch_the_watched)
 from driver.watches import (
     ask_progress, change_all, end_watches, open_watches, open_watches_over_grpc)
 from lib import http2
@@ -92,6 +92,14 @@ def prepare_large(connection, count):
             "id": f"large{number}", "kind": "plain", "data": values({"text": "y" * (256 << 10)})})
 
 
+def prepare_row(connection, _):
+    """A widget of nearly `widget_bytes_max`: the store writes all of it with each change."""
+    connection.call("ApplyKinds", kinds=[{
+        "name": "row", "open": True, "reducers": [{"event": "go", "set": {"n": "data.n + 1"}}]}])
+    connection.call("CreateWidget", widget={
+        "id": "row", "kind": "row", "data": values({"n": 1, "text": "y" * 1_040_000})})
+
+
 # --- Calls that change all widgets -----------------------------------------------------------------
 
 def kind_changes():
@@ -118,6 +126,8 @@ class Attack:
     later: int = 2
     # Whether the daemon must have given its memory back after a minute.
     gives_back: bool = False
+    # Whether it is an attack on the files of the store.
+    needs_sqlite: bool = False
 
 
 # incomplete_bytes_per_uid_max, kind_memory_bytes_per_uid_max, unsent_bytes_per_uid_max
@@ -215,6 +225,13 @@ ATTACKS = {
     "kinds-at-once": Attack(
         "40 calls of 20 kinds x 250 expressions", lambda path: register(path, 40, 250, 20),
         quota=KINDS),
+    # Some 30 of these commits fill the write-ahead log, if no checkpoint empties it.
+    "rows": Attack(
+        "400 events on a widget of nearly 1 MiB, one by one",
+        lambda path: send_each(path, 400), prepare_row, needs_sqlite=True),
+    "blobs": Attack(
+        "8 times 4 blobs of 15 MiB, in pieces of 64 KiB",
+        lambda path: upload(path, 8, 4, 240), needs_sqlite=True),
     "strangers": Attack(
         "2 x 4,096 connections of users without rights",
         lambda path: lock_out(path, 4_096, 15), by_strangers=True),
