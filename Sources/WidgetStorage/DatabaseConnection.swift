@@ -84,6 +84,16 @@ final class DatabaseConnection {
       }, Unmanaged.passUnretained(self).toOpaque())
   }
 
+  /// Gives the room of the write-ahead log back, if all of it is in the database and nobody reads
+  /// it. Does not wait for readers.
+  ///
+  /// - Parameter milliseconds: The timeout to set again.
+  func emptyLog(busyTimeoutMilliseconds milliseconds: Int32) {
+    sqlite3_busy_timeout(handle, 0)
+    sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    sqlite3_busy_timeout(handle, milliseconds)
+  }
+
   /// Runs SQL text without parameters or results.
   func execute(_ sql: String) throws(StorageError) {
     try check(sqlite3_exec(handle, sql, nil, nil, nil))

@@ -29,7 +29,10 @@ struct Reserve {
 
   /// Holds more space, but at most half of the free space, because the log grows there too. Nothing
   /// depends on the reserve, so this does not fail.
-  mutating func hold() {
+  ///
+  /// - Parameter isTakenBack: Whether the space was just released and given back. Then all of the
+  ///   free space can be held.
+  mutating func hold(isTakenBack: Bool = false) {
     groupsToWait = Reserve.attemptEvery
     guard bytes > 0 else { return }
     guard let descriptor = try? openPlainFile(path, O_RDWR | O_CREAT, 0o600) else { return }
@@ -46,7 +49,9 @@ struct Reserve {
         .partialValue)
     var size = bytes
     while size > heldBytes, size >= Reserve.bytesMin {
-      if 2 * (size - heldBytes) <= free, FileCalls.allocate(descriptor, path, size) == 0 {
+      if (isTakenBack ? 1 : 2) * (size - heldBytes) <= free,
+        FileCalls.allocate(descriptor, path, size) == 0
+      {
         heldBytes = size
         return
       }
@@ -72,9 +77,11 @@ struct Reserve {
 }
 
 extension CommitGroup {
-  /// Whether the group only removes data.
+  /// Whether the group may use the reserve: it only removes data, or the daemon has made it of
+  /// removals. The latter can change widgets, such as those of a removed kind.
   var freesRoom: Bool {
-    upserts.isEmpty && kindUpserts.isEmpty && events.isEmpty && theme == nil
+    if onlyRemoves { return true }
+    return upserts.isEmpty && kindUpserts.isEmpty && events.isEmpty && theme == nil
       && !(deletions.isEmpty && kindDeletions.isEmpty && eventTrims.isEmpty)
   }
 }

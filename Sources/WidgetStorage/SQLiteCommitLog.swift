@@ -36,7 +36,7 @@ public final class SQLiteCommitLog: CommitLog {
     /// The size of SQLite's cache while groups are appended.
     public var cacheBytes = 4 << 20
     /// The space to reserve on the disk for groups that only remove; 0 for none. The default covers
-    /// the write-ahead log at a checkpoint, and some more.
+    /// the write-ahead log at a checkpoint, and the removal of a kind with 1,000 widgets of 4 KiB.
     public var reserveBytes = 8 << 20
 
     public init() {}
@@ -245,7 +245,12 @@ public final class SQLiteCommitLog: CommitLog {
       guard case .full = error, group.freesRoom else { throw error }
       reserve.release()
       open.checkpointer.checkpointAndWait()
-      try open.writer.store(group, after: saved)
+      do throws(StorageError) { try open.writer.store(group, after: saved) } catch {
+        // The attempt has written to the log, into the space of the reserve.
+        open.connection.emptyLog(busyTimeoutMilliseconds: options.busyTimeout.milliseconds)
+        reserve.hold(isTakenBack: true)
+        throw error
+      }
     }
   }
 

@@ -101,6 +101,11 @@ import WidgetModel
         try log.append(group(2, deletions: [id("a")], upserts: [record("c", revision: 2)]))
       }
       #expect(stat(reserve, &status) == 0)
+      // Nor does a group of other calls that also removes a kind.
+      var mixed = group(2, upserts: [try record("c", revision: 2)])
+      mixed.kindDeletions = [try kind("clock")]
+      #expect(throws: StorageError.full(path: folder.database)) { try log.append(mixed) }
+      #expect(stat(reserve, &status) == 0)
       try log.append(
         group(
           2, deletions: [id("a")], tombstones: [tombstone("a", revision: 2)],
@@ -112,6 +117,72 @@ import WidgetModel
     // With room, the reserve is made again after a while.
     for revision in 3...80 as ClosedRange<Revision> { try log.append(group(revision)) }
     #expect(stat(reserve, &status) == 0 && Int(status.st_blocks) * 512 >= 1 << 20)
+  }
+
+  /// Removing a kind writes each of its widgets again.
+  @Test(arguments: [(1_000, 3_600), (200, 20_000), (2_000, 100)])
+  func `the reserve has room for the removal of a kind with 1,000 widgets of 4 KiB`(
+    count: Int, noteBytes: Int
+  ) throws {
+    let log = try folder.open()
+    let connection = try #require(log.open).connection
+    let reserve = folder.path + "/widgetd.reserve"
+    func widgets(_ revision: Revision) throws -> [RecordImage] {
+      // Widgets of other kinds are between them.
+      try (0..<count).map {
+        try record(
+          "w\($0 * 7919 % count)", revision: revision,
+          note: String(repeating: "x", count: noteBytes))
+      }
+    }
+    try log.append(group(1, upserts: widgets(1)))
+    try log.append(
+      group(
+        2,
+        upserts: (0..<count).map {
+          try record("w\($0)x", revision: 2, note: String(repeating: "y", count: noteBytes))
+        }))
+    let pages = try connection.number("PRAGMA page_count")
+    // The numbers of revisions grow, and with them the rows.
+    var removal = group(1 << 40, upserts: try widgets(1 << 40), requests: [request("r")])
+    removal.kindDeletions = [try kind("clock")]
+    let hits = try WriteFaults.during(
+      pathPrefix: folder.path, pathSuffix: "-wal", code: ENOSPC, whileExists: reserve
+    ) {
+      // The same group with a change by another call.
+      #expect(throws: StorageError.full(path: folder.database)) { try log.append(removal) }
+      removal.onlyRemoves = true
+      try log.append(removal)
+    }
+    #expect(hits >= 2)
+    let grown = try connection.number("PRAGMA page_count") - pages
+    let bytes = (log.statistics.walPages + Int(grown)) * 4_120
+    #expect(bytes <= SQLiteCommitLog.Options().reserveBytes, "\(bytes)")
+    #expect(try log.load().revision == 1 << 40)
+  }
+
+  @Test func `a removal that is larger than the reserve leaves the reserve for others`() throws {
+    var options = SQLiteCommitLog.Options()
+    options.reserveBytes = 1 << 20
+    let log = try folder.open(options)
+    let reserve = folder.path + "/widgetd.reserve"
+    try log.append(group(1, upserts: [record("a", revision: 1), record("b", revision: 1)]))
+    let before = try log.load()
+    var removal = group(2, upserts: [try record("a", revision: 2)])
+    removal.onlyRemoves = true
+    let hits = try WriteFaults.during(
+      pathPrefix: folder.path, pathSuffix: "-wal", code: ENOSPC
+    ) {
+      #expect(throws: StorageError.full(path: folder.database)) { try log.append(removal) }
+    }
+    #expect(hits >= 3)
+    var status = stat()
+    #expect(stat(reserve, &status) == 0 && Int(status.st_blocks) * 512 >= 1 << 20)
+    #expect(folder.size(of: "widgetd.db-wal") == 0)
+    #expect(try log.load() == before)
+    try log.append(removal)
+    try log.close()
+    #expect(try folder.open().load().records.map(\.widget.revision) == [2, 1])
   }
 
   @Test func `if the log has all of the room, a checkpoint makes room again`() throws {

@@ -21,6 +21,24 @@ extension RPCMethod {
     case changes
   }
 
+  /// How a call uses the room on the disk.
+  enum RoomUse: Hashable {
+    /// The call can need more room, or has nothing to do with the store.
+    case needs
+    /// The call only removes rows.
+    case frees
+    /// The call removes a row, and changes others: the widgets of a removed kind.
+    case freesWithChanges
+  }
+
+  var roomUse: RoomUse {
+    switch self {
+    case .deleteWidget: .frees
+    case .deleteKind: .freesWithChanges
+    default: .needs
+    }
+  }
+
   var policy: Policy {
     switch self {
     case .checkHealth, .listHealth, .watchHealth: Policy(level: .nothing, store: .none)

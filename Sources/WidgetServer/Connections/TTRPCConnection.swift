@@ -319,7 +319,9 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
         }
         service.perform(method, envelope.payload, call: streamID, for: self, attempt)
         guard service.turn.remembersCalls, attempt.isFirst else { return }
-        service.turn.remember(callOf: peer) { [self] in unaryCall(streamID, data, $0) }
+        service.turn.remember(callOf: peer, method.roomUse) { [self] in
+          unaryCall(streamID, data, $0)
+        }
       }
     }
   }

@@ -53,7 +53,7 @@ final class InProcessCall: CallResponder {
     service.turn.join(self)
     perform(method, request)
     guard service.turn.remembersCalls else { return }
-    service.turn.remember(callOf: peer) { [self] attempt in
+    service.turn.remember(callOf: peer, method.roomUse) { [self] attempt in
       service.turn.join(self)
       perform(method, request, attempt)
     }

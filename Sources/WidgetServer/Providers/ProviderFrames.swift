@@ -128,6 +128,12 @@ final class ProviderFrames {
 }
 
 extension ProvideRequest {
+  /// How the frame uses the room on the disk.
+  var roomUse: Method.RoomUse {
+    if case .acknowledge(let frame) = self, frame.error == nil { return .frees }
+    return .needs
+  }
+
   /// The provider's number for the frame.
   fileprivate var id: UInt64 {
     switch self {

@@ -16,7 +16,7 @@ import WidgetTimeZones
 ///
 /// If the transaction fails, the store is rolled back and the turn's calls are carried out again:
 /// calls that change something get UNAVAILABLE, calls that only read get the state now. Nobody has
-/// seen the first answers.
+/// seen the first answers. On a full disk, removals are a group without the other changes.
 ///
 /// Everything here is confined to the event loop; nothing is locked.
 final class ServiceLoop {
@@ -169,31 +169,48 @@ final class ServiceLoop {
 
   private func commit() {
     if log.needsGroups, context.store.hasPendingGroup {
-      do throws(StorageError) {
-        var group = context.store.pendingGroup()
-        group.runningTime = turn.runningTime
-        try log.append(group)
-        context.counters.countGroup()
-        storage.stored()
-      } catch {
-        takeBackTurn(because: error)
-      }
+      do throws(StorageError) { try append() } catch { takeBackTurn(because: error) }
     }
     context.commitGroup(retaining: streams.rounds.retainedRevision)
   }
 
+  private func append(onlyRemoves: Bool = false) throws(StorageError) {
+    var group = context.store.pendingGroup()
+    group.runningTime = turn.runningTime
+    group.onlyRemoves = onlyRemoves
+    try log.append(group)
+    context.counters.countGroup()
+    storage.stored(isSmall: onlyRemoves)
+  }
+
   private func takeBackTurn(because error: StorageError) {
-    context.counters.countFailedGroup()
     let users = turn.callers
     let uid = users.count == 1 ? users.first : nil
     storage.failed(error, of: uid)
+    takeBackGroup()
+    if case .full = error {
+      for removals in turn.removals {
+        turn.repeatCalls(after: error, storing: removals)
+        do throws(StorageError) {
+          if context.store.hasPendingGroup { try append(onlyRemoves: true) }
+          return
+        } catch {
+          takeBackGroup()
+        }
+      }
+    }
+    turn.repeatCalls(after: error)
+  }
+
+  private func takeBackGroup() {
+    context.counters.countFailedGroup()
     context.rollbackGroup()
     providers.groupFailed()
     time.groupFailed()
     // Widgets encoded from a rolled-back state are invalid.
     widgetCache.removeAll()
     streams.rounds.forgetFrames()
-    turn.repeatCalls(after: error)
+    turn.discardAnswers()
   }
 
   /// Finds out whether the store's files are still there.

@@ -8,6 +8,8 @@ import WidgetTimers
 /// Whether this is the first attempt of a call, or a retry because the group of its turn failed.
 enum Attempt {
   case first
+  /// The disk has no room. Only the removals of the turn are stored, and this call is one of them.
+  case amongRemovals
   case repeated(after: StorageError)
 
   var isFirst: Bool {
@@ -56,6 +58,7 @@ final class Turn {
 
   private struct Call {
     let uid: UInt32
+    let roomUse: Method.RoomUse
     let perform: (Attempt) -> Void
   }
 
@@ -110,8 +113,11 @@ final class Turn {
   }
 
   /// Remembers how to repeat a call, in case the turn's group fails.
-  func remember(callOf peer: Peer, _ perform: @escaping (Attempt) -> Void) {
-    if remembersCalls { calls.append(Call(uid: peer.uid, perform: perform)) }
+  func remember(
+    callOf peer: Peer, _ roomUse: Method.RoomUse, _ perform: @escaping (Attempt) -> Void
+  ) {
+    guard remembersCalls else { return }
+    calls.append(Call(uid: peer.uid, roomUse: roomUse, perform: perform))
   }
 
   /// Runs a closure when the turn's group is durable and its answers are sent.
@@ -132,12 +138,29 @@ final class Turn {
   /// The users who made the turn's calls.
   var callers: Set<UInt32> { Set(calls.map(\.uid)) }
 
-  /// Repeats the turn's calls after its group failed. Nobody has seen their first answers.
-  func repeatCalls(after error: StorageError) {
+  /// Drops the answers of the turn, because its group failed. Nobody has seen them.
+  func discardAnswers() {
     for participant in participants { participant.discardResponses() }
+  }
+
+  /// The calls to store without the others if the disk has no room, in the order of the attempts.
+  /// If the widgets of a removed kind do not fit, the other removals may.
+  var removals: [Set<Method.RoomUse>] {
+    let found = Set(calls.map(\.roomUse))
+    var choices: [Set<Method.RoomUse>] = []
+    if found.contains(.freesWithChanges) { choices.append([.frees, .freesWithChanges]) }
+    if found.contains(.frees) { choices.append([.frees]) }
+    return choices
+  }
+
+  /// Repeats the turn's calls in their order, after its group failed.
+  ///
+  /// - Parameter removals: The calls that can change the store.
+  func repeatCalls(after error: StorageError, storing removals: Set<Method.RoomUse> = []) {
     let calls = self.calls
-    self.calls.removeAll()
-    for call in calls { call.perform(.repeated(after: error)) }
+    for call in calls {
+      call.perform(removals.contains(call.roomUse) ? .amongRemovals : .repeated(after: error))
+    }
   }
 
   /// Sends the answers. A participant that joins meanwhile, because a write has shown that a peer is

@@ -16,7 +16,7 @@ final class TestLog: CommitLog {
 
   func append(_ group: CommitGroup) throws(StorageError) {
     state.waitAtGate()
-    if let error = state.failure { throw error }
+    if let error = state.failure ?? state.refusal?(group) { throw error }
     state.keep(group)
   }
 
@@ -35,6 +35,7 @@ final class TestLog: CommitLog {
     private var storedImage: StoreImage
     private var storedGroups: [CommitGroup] = []
     private var storedFailure: StorageError?
+    private var storedRefusal: (@Sendable (CommitGroup) -> StorageError?)?
     private var closes = 0
 
     init(image: StoreImage = StoreImage(epoch: 77)) { storedImage = image }
@@ -47,6 +48,12 @@ final class TestLog: CommitLog {
     var failure: StorageError? {
       get { lock.withLock { storedFailure } }
       set { lock.withLock { storedFailure = newValue } }
+    }
+
+    /// The error of appending a group, if it has one.
+    var refusal: (@Sendable (CommitGroup) -> StorageError?)? {
+      get { lock.withLock { storedRefusal } }
+      set { lock.withLock { storedRefusal = newValue } }
     }
 
     fileprivate func noteClosed() { lock.withLock { closes += 1 } }

@@ -1,0 +1,162 @@
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+
+@testable import WidgetServer
+
+/// Removals on a full disk: the calls of their turn that need room do not refuse them.
+@Suite struct `On a full disk` {
+  private static let catalog = "widgetd.v1.CatalogService"
+  private static let full = StorageError.full(path: "/disk")
+
+  /// Fills the disk: only groups that `fits` accepts can be stored, and the one of the call that
+  /// holds the event loop.
+  private static func fill(
+    _ server: TestServer, except fits: @escaping @Sendable (CommitGroup) -> Bool
+  ) throws {
+    let blocker = try WidgetID.make("blocker")
+    server.log.refusal = { group in
+      group.upserts.map(\.widget.id) == [blocker] || fits(group) ? nil : Self.full
+    }
+  }
+
+  private static func createKind(_ client: RawClient) throws {
+    _ = try client.call(
+      "ApplyKinds",
+      ApplyKindsRequest(kinds: [
+        Kind(name: try .make("gauge"), data: [Field(name: "load", type: .double)])
+      ]), as: ApplyKindsResponse.self, service: catalog)
+    for id in ["g0", "g1"] { try client.create(id, kind: "gauge", data: ["load": .double(1)]) }
+  }
+
+  private static func deleteKind(_ client: RawClient) throws -> UInt32 {
+    try client.start(
+      "DeleteKind", DeleteKindRequest(name: .make("gauge"), requestID: "kind"), service: catalog)
+  }
+
+  @Test func `a widget is removed although another client changes one in the same turn`()
+    async throws
+  {
+    try await withServer { server in
+      let (writer, remover) = (try server.connect(), try server.connect())
+      for id in ["a", "b", "c"] { try writer.create(id, data: ["n": .int(1)]) }
+      #expect(try remover.health() == .serving)
+      try Self.fill(server) { $0.onlyRemoves }
+      var (update, ids): (UInt32, [UInt32]) = (0, [])
+      let (a, b, c) = (try WidgetID.make("a"), try WidgetID.make("b"), try WidgetID.make("c"))
+      try `A group of commits`.gather(server) {
+        update = try writer.start(
+          "UpdateWidget",
+          UpdateWidgetRequest(id: a, patch: WidgetPatch(setData: ["n": .int(2)])))
+        // The calls of one connection keep their order.
+        ids = [
+          try remover.start("GetWidget", GetWidgetRequest(id: b)),
+          try remover.start("DeleteWidget", DeleteWidgetRequest(id: b, requestID: "once")),
+          try remover.start("GetWidget", GetWidgetRequest(id: b)),
+          try remover.start("DeleteWidget", DeleteWidgetRequest(id: c)),
+          try remover.start("DeleteWidget", DeleteWidgetRequest(id: .make("nobody"))),
+        ]
+      }
+      #expect(try writer.response(to: update).status?.reason == "STORAGE_FAILED")
+      #expect(try remover.response(to: ids[0]).status == nil)
+      #expect(try remover.response(to: ids[1]).status == nil)
+      #expect(try remover.response(to: ids[2]).status?.code == .notFound)
+      #expect(try remover.response(to: ids[3]).status == nil)
+      #expect(try remover.response(to: ids[4]).status?.code == .notFound)
+      let last = try #require(server.log.groups.last)
+      #expect(last.onlyRemoves && Set(last.deletions) == [b, c] && last.upserts.isEmpty)
+      #expect(last.requests.map(\.requestID) == ["once"])
+      #expect(try remover.list().widgets.keys.map(\.rawValue).sorted() == ["a", "blocker"])
+      #expect(try remover.get("a").data == ["n": .int(1)])
+      // Changes were refused in the turn, so the store still counts as failing.
+      #expect(try remover.health("widgetd.v1.Store") == .notServing)
+      // No call was answered twice.
+      #expect(!writer.hasInput && !remover.hasInput)
+    }
+  }
+
+  @Test func `a kind is removed although the removal changes its widgets`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try Self.createKind(client)
+      try Self.fill(server) { $0.onlyRemoves }
+      let id = try Self.deleteKind(client)
+      #expect(try client.response(to: id).status == nil)
+      let last = try #require(server.log.groups.last)
+      #expect(last.kindDeletions.map(\.rawValue) == ["gauge"])
+      #expect(last.upserts.map(\.widget.id.rawValue).sorted() == ["g0", "g1"])
+      #expect(
+        try client.refusal(
+          "GetKind", GetKindRequest(name: .make("gauge")), service: Self.catalog
+        ).code == .notFound)
+    }
+  }
+
+  @Test func `a kind whose widgets do not fit does not refuse the removal of a widget`()
+    async throws
+  {
+    try await withServer { server in
+      let (first, second) = (try server.connect(), try server.connect())
+      try Self.createKind(first)
+      try second.create("a")
+      try Self.fill(server) { $0.onlyRemoves && $0.kindDeletions.isEmpty }
+      var (kind, widget): (UInt32, UInt32) = (0, 0)
+      try `A group of commits`.gather(server) {
+        kind = try Self.deleteKind(first)
+        widget = try second.start("DeleteWidget", DeleteWidgetRequest(id: .make("a")))
+      }
+      #expect(try first.response(to: kind).status?.reason == "STORAGE_FAILED")
+      #expect(try second.response(to: widget).status == nil)
+      #expect(try second.list().widgets.keys.map(\.rawValue).sorted() == ["blocker", "g0", "g1"])
+      // The failed answer was not kept.
+      server.log.refusal = nil
+      #expect(try first.response(to: Self.deleteKind(first)).status == nil)
+    }
+  }
+
+  @Test func `removals that cannot be stored either are refused, and change nothing`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      try Self.createKind(client)
+      let before = try client.list()
+      try Self.fill(server) { _ in false }
+      let kind = try Self.deleteKind(client)
+      #expect(try client.response(to: kind).status?.reason == "STORAGE_FAILED")
+      #expect(
+        try client.refusal("DeleteWidget", DeleteWidgetRequest(id: .make("g0"))).reason
+          == "STORAGE_FAILED")
+      let after = try client.list()
+      #expect(after.widgets == before.widgets && after.revision == before.revision)
+    }
+  }
+
+  @Test func `events are forgotten although another change of the turn has no room`() async throws {
+    try await withServer { server in
+      let provider = try RawProvider(server.connect())
+      try provider.open(kinds: [
+        Kind(name: try .make("gauge"), events: [EventType(name: "press")])
+      ])
+      let client = try server.connect()
+      try client.create("g", kind: "gauge")
+      _ = try provider.dataRequest()
+      let sequence = try client.event("g", "press")
+      #expect(try provider.event().sequence == sequence)
+      try Self.fill(server) { $0.onlyRemoves }
+      var update: UInt32 = 0
+      try `A group of commits`.gather(server) {
+        try provider.send(.acknowledge(ProvideAcknowledge(id: 5, sequence: sequence)))
+        update = try client.start(
+          "UpdateWidget",
+          UpdateWidgetRequest(id: .make("g"), patch: WidgetPatch(setLabels: ["room": "desk"])))
+      }
+      #expect(try client.response(to: update).status?.reason == "STORAGE_FAILED")
+      #expect(try provider.result().error == nil)
+      let last = try #require(server.log.groups.last)
+      #expect(last.onlyRemoves && last.eventTrims.map(\.kind.rawValue) == ["gauge"])
+    }
+  }
+}
