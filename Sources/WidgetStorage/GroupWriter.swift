@@ -113,12 +113,14 @@ final class GroupWriter {
     }
     try writeEvents(of: group)
     if !group.requests.isEmpty { try write(group.requests) }
-    try statements.updateState.bind(group.revision, at: 1)
-    try statements.updateState.bind(group.compactRevision, at: 2)
-    try statements.updateState.bind(group.eventSequenceCeiling, at: 3)
-    try statements.updateState.bind(saved.groups + 1, at: 4)
-    try statements.updateState.bind(
-      max(saved.runningTime, group.runningTime).storedNanoseconds, at: 5)
+    var next = saved
+    next.accept(group)
+    try statements.updateState.bind(next.revision, at: 1)
+    try statements.updateState.bind(next.compactRevision, at: 2)
+    try statements.updateState.bind(next.eventSequenceCeiling, at: 3)
+    try statements.updateState.bind(next.groups, at: 4)
+    try statements.updateState.bind(next.runningTime.storedNanoseconds, at: 5)
+    try statements.updateState.bind(next.checksum.value, at: 6)
     try statements.updateState.run()
   }
 

@@ -25,6 +25,8 @@ struct Opening {
     connection = try DatabaseConnection(
       path: path, busyTimeoutMilliseconds: options.busyTimeout.milliseconds)
     let version = try schema.version(of: connection)
+    // A damaged number of groups would pass for lost groups.
+    if version >= Schema.versionWithStateChecksum { _ = try SavedState(from: connection) }
     // Nothing is written before this check, so an incomplete store stays as it is.
     loss = try files.compare(StoreFiles.Standing(connection, version: version), boot: boot)
     // Detects some damage at the first access rather than later.
@@ -185,7 +187,7 @@ struct Statements {
     updateState = try prepare(
       """
       UPDATE state SET revision = ?1, compact_revision = ?2, event_sequence_ceiling = ?3,
-        group_count = ?4, running_nanoseconds = ?5
+        group_count = ?4, running_nanoseconds = ?5, checksum = ?6
       """)
   }
 }

@@ -66,11 +66,26 @@ struct SavedState: Equatable {
 
   // MARK: The row
 
+  /// The checksum of the row.
+  var checksum: RowChecksum {
+    var result = RowChecksum("state")
+    result.add(epoch)
+    result.add(revision)
+    result.add(compactRevision)
+    result.add(eventSequenceCeiling)
+    result.add(unsyncedBoot)
+    result.add(storeID)
+    result.add(groups)
+    result.add(runningTime.storedNanoseconds)
+    return result
+  }
+
+  /// Reads the row of a database with `Schema.versionWithStateChecksum`.
   init(from connection: DatabaseConnection) throws(StorageError) {
     let row = try Statement(
       """
       SELECT epoch, revision, compact_revision, event_sequence_ceiling, unsynced_boot, store_id,
-        group_count, running_nanoseconds FROM state
+        group_count, running_nanoseconds, checksum FROM state
       """, on: connection)
     guard try row.step() else {
       throw .corrupt(path: connection.path, detail: "the state row is missing")
@@ -83,6 +98,10 @@ struct SavedState: Equatable {
     storeID = row.text(5)
     groups = UInt64(bitPattern: row.number(6))
     runningTime = RunningTime(elapsed: .nanoseconds(max(0, row.number(7))))
+    // The loader's checks depend on these numbers.
+    guard checksum.value == row.number(8) else {
+      throw .corrupt(path: connection.path, detail: "table state, row '1': its checksum is wrong")
+    }
     guard compactRevision <= revision, revision <= Int64.max,
       eventSequenceCeiling <= Int64.max
     else { throw .corrupt(path: connection.path, detail: "the state row is invalid") }
@@ -93,7 +112,8 @@ struct SavedState: Equatable {
     let row = try Statement(
       """
       UPDATE state SET epoch = ?1, revision = ?2, compact_revision = ?3,
-        event_sequence_ceiling = ?4, unsynced_boot = ?5, group_count = ?6
+        event_sequence_ceiling = ?4, unsynced_boot = ?5, group_count = ?6,
+        running_nanoseconds = ?7, checksum = ?8
       """, on: connection)
     try row.bind(epoch, at: 1)
     try row.bind(revision, at: 2)
@@ -101,6 +121,8 @@ struct SavedState: Equatable {
     try row.bind(eventSequenceCeiling, at: 4)
     try row.bind(unsyncedBoot, at: 5)
     try row.bind(groups, at: 6)
+    try row.bind(runningTime.storedNanoseconds, at: 7)
+    try row.bind(checksum.value, at: 8)
     try row.run()
   }
 }

@@ -43,6 +43,9 @@
 /// - `refresh_budgets`: for a kind, the number of calls of RefreshWidgets that were left, and the
 ///   time.
 ///
+/// Version 12 adds:
+/// - `state.checksum`: the `RowChecksum` of the row, as in the other tables.
+///
 /// Tables without row ids are one tree each, so loading, which reads every row, also visits every
 /// page that is in use.
 struct Schema: Sendable {
@@ -152,6 +155,11 @@ struct Schema: Sendable {
       checksum INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE state ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+    UPDATE state SET checksum = row_checksum('state', epoch, revision, compact_revision,
+      event_sequence_ceiling, unsynced_boot, store_id, group_count, running_nanoseconds);
+    """,
   ])
 
   /// From this version on, a database names its store and counts its groups.
@@ -163,28 +171,49 @@ struct Schema: Sendable {
   /// From this version on, the database has budgets.
   private static let versionWithBudgets = 11
 
-  /// The columns for the checksum of each row, and the column that names the row. In the order in
-  /// which loading finds damage.
-  private static let checkedTables: [(name: String, key: String, columns: String)] = [
-    (
-      "requests", "sequence",
-      "sequence, uid, request_id, fingerprint, response, expires_seconds, expires_nanoseconds"
-    ),
-    ("kinds", "name", "name, body, is_attended"),
-    ("widgets", "id", "id, body"),
-    ("tombstones", "id", "revision, id, body"),
-    ("events", "sequence", "kind, sequence, body"),
-    ("lost_events", "kind", "kind, first, last"),
-    ("theme", "name", "name, body"),
-    ("refresh_budgets", "kind", "kind, left_thousandths, seconds"),
+  /// From this version on, the row of numbers has a checksum.
+  static let versionWithStateChecksum = 12
+
+  /// A table whose rows have checksums.
+  struct CheckedTable {
+    let name: String
+    /// The column that names the row.
+    let key: String
+    /// The columns for the checksum.
+    let columns: String
+    /// The first version with these checksums.
+    var since = Schema.versionWithChecksums
+  }
+
+  static let stateTable = CheckedTable(
+    name: "state", key: "one",
+    columns: """
+      epoch, revision, compact_revision, event_sequence_ceiling, unsynced_boot, store_id, \
+      group_count, running_nanoseconds
+      """, since: versionWithStateChecksum)
+
+  /// In the order in which opening and loading find damage.
+  private static let checkedTables = [
+    stateTable,
+    CheckedTable(
+      name: "requests", key: "sequence",
+      columns: """
+        sequence, uid, request_id, fingerprint, response, expires_seconds, expires_nanoseconds
+        """),
+    CheckedTable(name: "kinds", key: "name", columns: "name, body, is_attended"),
+    CheckedTable(name: "widgets", key: "id", columns: "id, body"),
+    CheckedTable(name: "tombstones", key: "id", columns: "revision, id, body"),
+    CheckedTable(name: "events", key: "sequence", columns: "kind, sequence, body"),
+    CheckedTable(name: "lost_events", key: "kind", columns: "kind, first, last"),
+    CheckedTable(name: "theme", key: "name", columns: "name, body"),
+    CheckedTable(
+      name: "refresh_budgets", key: "kind", columns: "kind, left_thousandths, seconds",
+      since: versionWithBudgets),
   ]
 
   /// The tables with checksums in a database of a version.
-  static func checkedTables(
-    version: Int = current.version
-  ) -> [(name: String, key: String, columns: String)] {
-    guard version >= versionWithChecksums else { return [] }
-    return version >= versionWithBudgets ? checkedTables : Array(checkedTables.dropLast())
+  static func checkedTables(version: Int = current.version) -> [CheckedTable] {
+    checkedTables.filter { version >= $0.since }
   }
 
   /// The version of the file that a connection has opened. Changes nothing.

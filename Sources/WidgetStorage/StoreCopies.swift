@@ -240,6 +240,11 @@ public enum StoreCopies {
       if version >= Schema.versionWithStoreID {
         try connection.execute("UPDATE state SET store_id = lower(hex(randomblob(8)))")
       }
+      if version >= Schema.versionWithStateChecksum {
+        let columns = Schema.stateTable.columns
+        try RowChecksum.register(on: connection)
+        try connection.execute("UPDATE state SET checksum = row_checksum('state', \(columns))")
+      }
     }
     guard version >= Schema.versionWithStoreID else { return nil }
     let standing = try StoreFiles.Standing(connection, version: version)

@@ -71,6 +71,8 @@ private nonisolated(unsafe) let database: DatabaseConnection = {
     for step in Schema.current.steps { try database.execute(step) }
     try database.execute("UPDATE state SET epoch = 7, revision = 1000, compact_revision = 5")
     try database.execute("UPDATE state SET event_sequence_ceiling = 4096")
+    let columns = Schema.stateTable.columns
+    try database.execute("UPDATE state SET checksum = row_checksum('state', \(columns))")
     return database
   } catch {
     fatalError("no database in memory: \(error)")

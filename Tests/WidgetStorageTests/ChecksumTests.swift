@@ -65,6 +65,19 @@ import WidgetModel
     (
       "UPDATE refresh_budgets SET left_thousandths = 9000", "table refresh_budgets, row 'clock'"
     ),
+    // Old tokens would resume although removals are forgotten.
+    ("UPDATE state SET compact_revision = 5", "table state, row '1'"),
+    // Kept answers would end early, and a retry would be carried out twice.
+    (
+      "UPDATE state SET running_nanoseconds = running_nanoseconds + (1 << 50)",
+      "table state, row '1'"
+    ),
+    ("UPDATE state SET epoch = epoch + 1", "table state, row '1'"),
+    ("UPDATE state SET event_sequence_ceiling = 8192", "table state, row '1'"),
+    ("UPDATE state SET unsynced_boot = 'boot-2'", "table state, row '1'"),
+    // Without the checksum, the error would be about lost groups.
+    ("UPDATE state SET group_count = group_count - 1", "table state, row '1'"),
+    ("UPDATE state SET checksum = checksum + 1", "table state, row '1'"),
   ])
   func `the error for a changed row names the row`(sql: String, words: String) throws {
     _ = try fill()
@@ -86,6 +99,7 @@ import WidgetModel
       for table in Schema.checkedTables(version: Schema.versionWithChecksums) {
         try old.execute("ALTER TABLE \(table.name) DROP COLUMN checksum")
       }
+      try old.execute("ALTER TABLE state DROP COLUMN checksum")
       try old.execute("ALTER TABLE state DROP COLUMN running_nanoseconds")
       // By the clock, these answers expired years ago. A migration restarts the lifetime of old
       // answers.
@@ -97,6 +111,52 @@ import WidgetModel
     try log.close()
     try change("UPDATE widgets SET checksum = checksum + 1 WHERE id = 'w'")
     #expect(throws: StorageError.self) { try folder.open().load() }
+  }
+
+  @Test func `a row of numbers without a checksum gets one, and nothing else changes`() throws {
+    let image = try fill()
+    do {
+      let old = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
+      try old.execute("ALTER TABLE state DROP COLUMN checksum")
+      try old.execute("PRAGMA user_version = 11")
+    }
+    // A backup of the old version can be checked and restored, too.
+    let copies = try TemporaryFolder()
+    let backup = copies.path + "/backup"
+    _ = try StoreCopies.backUp(stateDirectory: folder.path, to: backup)
+    #expect(StoreInspection(backup).isSound)
+    _ = try StoreCopies.restore(backup, stateDirectory: folder.path, epoch: 9, name: "1")
+    #expect(StoreInspection(folder.path).isSound)
+    let log = try folder.open()
+    var loaded = try log.load()
+    loaded.epoch = image.epoch
+    loaded.eventSequenceCeiling -= SavedState.eventSequenceReserve
+    #expect(loaded == image)
+    try log.append(group(1_001, compact: 900, ceiling: loaded.eventSequenceCeiling))
+    try log.close()
+    #expect(StoreInspection(folder.path).isSound)
+    try change("UPDATE state SET compact_revision = 5")
+    #expect(throws: StorageError.self) { try folder.open() }
+  }
+
+  @Test func `an inspection finds a changed row of numbers`() throws {
+    _ = try fill()
+    #expect(StoreInspection(folder.path).isSound)
+    try change("UPDATE state SET running_nanoseconds = running_nanoseconds + 1")
+    let findings = StoreInspection(folder.path).findings.filter { $0.grade == .failure }
+    #expect(findings.map(\.check) == ["rows"])
+    #expect(findings.first?.found.contains("table state, row '1'") == true, "\(findings)")
+  }
+
+  @Test func `the row of numbers has the right checksum after each group, without closing`()
+    throws
+  {
+    let log = try folder.open()
+    for group in try randomGroups(20, seed: 5) {
+      try log.append(group)
+      let connection = try #require(log.open).connection
+      #expect(try SavedState(from: connection) == log.saved)
+    }
   }
 
   @Test func `an appended row has the checksum that a migration computes`() throws {
