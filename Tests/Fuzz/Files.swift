@@ -37,22 +37,33 @@ private func names(in folder: String) -> [String] {
 
 /// Rows of a database with the right checksum: a store starts with them, or refuses them with a
 /// message. The first byte chooses the table, the second the length of the row's key; the rest is
-/// the body.
+/// the body, or two numbers.
 func fuzzRows(_ input: UnsafeRawBufferPointer) {
-  guard input.count >= 2 else { return }
+  guard let image = loadRow(input) else { return }
+  let store = WidgetStore(image: image, isRevocable: true)
+  require(store.revision == saved.revision, "the store is at revision \(store.revision)")
+}
+
+/// The image of a database with one row; nil if the row is refused.
+func loadRow(_ input: UnsafeRawBufferPointer) -> StoreImage? {
+  guard input.count >= 2 else { return nil }
   let keyBytes = min(Int(input[1]) % 64, input.count - 2)
   let key = UnsafeRawBufferPointer(rebasing: input[2..<(2 + keyBytes)])
   let body = UnsafeRawBufferPointer(rebasing: input[(2 + keyBytes)...])
   let row = insertions[Int(input[0]) % insertions.count]
+  var image: StoreImage?
   do throws(StorageError) {
     try database.execute("BEGIN")
-    try row.bindText(key, at: 1)
-    try row.bindBlob(body, at: 2)
+    try row.statement.bindText(key, at: 1)
+    if row.hasNumbers {
+      try row.statement.bind(number(in: body, at: 0), at: 2)
+      try row.statement.bind(number(in: body, at: 8), at: 3)
+    } else {
+      try row.statement.bindBlob(body, at: 2)
+    }
     do throws(StorageError) {
-      try row.run()
-      let loaded = try Loader(connection: database, codec: codec, saved: saved).load()
-      let store = WidgetStore(image: loaded.image, isRevocable: true)
-      require(store.revision == saved.revision, "the store is at revision \(store.revision)")
+      try row.statement.run()
+      image = try Loader(connection: database, codec: codec, saved: saved).load().image
     } catch {
       require(!"\(error)".isEmpty, "a refusal without words")
     }
@@ -60,6 +71,16 @@ func fuzzRows(_ input: UnsafeRawBufferPointer) {
   } catch {
     fatalError("the database in memory fails: \(error)")
   }
+  return image
+}
+
+/// The number in the eight bytes at a place, lowest byte first. Missing bytes are 0.
+private func number(in bytes: UnsafeRawBufferPointer, at place: Int) -> Int64 {
+  var result: UInt64 = 0
+  for (index, byte) in bytes.dropFirst(place).prefix(8).enumerated() {
+    result |= UInt64(byte) << UInt64(8 * index)
+  }
+  return Int64(bitPattern: result)
 }
 
 private nonisolated(unsafe) let codec = WireCodec()
@@ -85,8 +106,8 @@ private let saved: SavedState = {
   }
 }()
 
-/// One statement for each table with bodies; the checksum is computed from the inserted values.
-private nonisolated(unsafe) let insertions: [Statement] = {
+/// One statement for each table; the checksum is computed from the inserted values.
+private nonisolated(unsafe) let insertions: [(statement: Statement, hasNumbers: Bool)] = {
   let rows = [
     ("widgets", "id, body", "?1, ?2"), ("tombstones", "revision, id, body", "500, ?1, ?2"),
     ("kinds", "name, body, is_attended", "?1, ?2, 0"),
@@ -95,15 +116,17 @@ private nonisolated(unsafe) let insertions: [Statement] = {
       "requests",
       "sequence, uid, request_id, fingerprint, response, expires_seconds, expires_nanoseconds",
       "1, 1000, ?1, 9, ?2, 600, 0"
-    ),
+    ), ("lost_events", "kind, first, last", "?1, ?2, ?3"),
+    ("refresh_budgets", "kind, left_thousandths, seconds", "?1, ?2, ?3"),
   ]
   return rows.map { table, columns, values in
     do throws(StorageError) {
-      return try Statement(
+      let statement = try Statement(
         """
         INSERT INTO \(table) (\(columns), checksum)
         VALUES (\(values), row_checksum('\(table)', \(values)))
         """, on: database)
+      return (statement, values.hasSuffix("?3"))
     } catch {
       fatalError("\(table): \(error)")
     }
