@@ -93,19 +93,7 @@ import WidgetModel
   @Test func `rows without checksums get them, and nothing else changes`() throws {
     var image = try fill()
     image.refreshBudgets = []
-    do {
-      let old = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
-      try old.execute("DROP TABLE refresh_budgets")
-      for table in Schema.checkedTables(version: Schema.versionWithChecksums) {
-        try old.execute("ALTER TABLE \(table.name) DROP COLUMN checksum")
-      }
-      try old.execute("ALTER TABLE state DROP COLUMN checksum")
-      try old.execute("ALTER TABLE state DROP COLUMN running_nanoseconds")
-      // By the clock, these answers expired years ago. A migration restarts the lifetime of old
-      // answers.
-      try old.execute("UPDATE requests SET expires_seconds = 1, expires_nanoseconds = 5")
-      try old.execute("PRAGMA user_version = 8")
-    }
+    try folder.downgrade()
     let log = try folder.open()
     #expect(try log.load() == image)
     try log.close()

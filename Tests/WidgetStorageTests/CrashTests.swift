@@ -76,6 +76,36 @@ import WidgetModel
       requests: [request("r\(revision)")])
   }
 
+  /// A group with rows of each table. Groups with odd revisions write them, and the next groups
+  /// remove them.
+  private static func fullGroup(_ revision: Revision) throws -> CommitGroup {
+    var result = try CrashTests.group(revision)
+    let (clock, gauge) = (try kind("clock"), try kind("gauge"))
+    guard revision % 2 == 1 else {
+      result.kindDeletions = [clock]
+      result.eventTrims = [
+        EventTrim(kind: clock, before: revision, lost: nil),
+        EventTrim(kind: gauge, before: 0, lost: nil),
+      ]
+      result.theme = RevisedTheme(overrides: [:], revision: revision)
+      result.refreshBudgets = []
+      return result
+    }
+    result.kindUpserts = [
+      RegisteredKind(
+        kind: Kind(name: clock), provider: "desk", revision: revision, updateTime: noon)
+    ]
+    result.eventTrims = [EventTrim(kind: gauge, before: 0, lost: 1...2)]
+    result.events = [
+      EventImage(
+        kind: clock,
+        event: Event(sequence: revision, widgetID: try id("w1"), name: "press", time: noon))
+    ]
+    result.theme = RevisedTheme(overrides: ["offset.basic": .offset(2)], revision: revision)
+    result.refreshBudgets = [RefreshBudgetImage(kind: clock, leftThousandths: 1_500, seconds: 60)]
+    return result
+  }
+
   @Test(arguments: [
     (Durability.process, UInt64(1)), (.process, 2), (.process, 3), (.process, 4), (.power, 5),
   ])
@@ -107,7 +137,7 @@ import WidgetModel
     }
   }
 
-  /// Opens a store, appends three groups and closes it, and is killed at a call that changes a file
+  /// Opens a store, appends two groups and closes it, and is killed at a call that changes a file
   /// of the folder; at the end, if there is no such call.
   private static func appendUntilCall(_ number: Int, path: String) throws {
     WriteFaults.kill(pathPrefix: path + "/", atCall: number)
@@ -115,8 +145,8 @@ import WidgetModel
       directory: try StateDirectory(path: path), options: .init(), newEpoch: 7, schema: .current,
       bootID: "boot-1", onCheckpointFailure: { _ in })
     let file = open(path + "/acknowledged", O_WRONLY | O_CREAT | O_APPEND, 0o600)
-    for revision in 1...3 as ClosedRange<Revision> {
-      try log.append(CrashTests.group(revision))
+    for revision in 1...2 as ClosedRange<Revision> {
+      try log.append(CrashTests.fullGroup(revision))
       let line = Array("\(revision)\n".utf8)
       guard write(file, line, line.count) == line.count else { return }
     }
@@ -133,9 +163,7 @@ import WidgetModel
     var isDone = false
     var number = 0
     while !isDone {
-      for name in try FileManager.default.contentsOfDirectory(atPath: path) {
-        try FileManager.default.removeItem(atPath: path + "/" + name)
-      }
+      try removeFiles()
       await #expect(processExitsWith: .signal(SIGKILL)) {
         [path = path as String, number = number as Int] in
         try CrashTests.appendUntilCall(number, path: path)
@@ -146,21 +174,80 @@ import WidgetModel
       }
       let last = lines?.split(separator: "\n").last.flatMap { UInt64($0) } ?? 0
       var naive = NaiveHistory()
-      let mark = try StoreMark.read(path + "/" + StoreMark.fileName)
-      let log = try folder.open(newEpoch: 7)
-      var image = try log.load()
-      if mark == .none || mark == .damaged {
-        // Without its mark, a store begins a new history of events. Nothing of its state is lost.
-        image.eventSequenceCeiling %= SavedState.eventSequenceReserve
-      }
+      let image = try loadAfterKill()
       #expect(image.revision == last || image.revision == last + 1, "call \(number)")
       while naive.image.revision < image.revision {
-        naive.append(try CrashTests.group(naive.image.revision + 1))
+        naive.append(try CrashTests.fullGroup(naive.image.revision + 1))
       }
       #expect(image == naive.image.withoutForgottenKeys, "call \(number)")
       number += 1
     }
-    #expect(number > 40, "the calls for three groups, for opening and for closing: \(number)")
+    #expect(number > 40, "the calls for two groups, for opening and for closing: \(number)")
+  }
+
+  private func removeFiles() throws {
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+      try FileManager.default.removeItem(atPath: folder.path + "/" + name)
+    }
+  }
+
+  /// The content of the store that a killed process has left.
+  private func loadAfterKill() throws -> StoreImage {
+    let mark = try StoreMark.read(folder.path + "/" + StoreMark.fileName)
+    let log = try folder.open(newEpoch: 7)
+    var image = try log.load()
+    if mark == .none || mark == .damaged {
+      // Without its mark, a store begins a new history of events. Nothing of its state is lost.
+      image.eventSequenceCeiling %= SavedState.eventSequenceReserve
+    }
+    return image
+  }
+
+  /// Opens a store, which upgrades it, and is killed at a call that changes a file of the folder;
+  /// at the end, if there is no such call.
+  private static func upgradeUntilCall(_ number: Int, path: String) throws {
+    WriteFaults.kill(pathPrefix: path + "/", atCall: number)
+    let log = try SQLiteCommitLog(
+      directory: try StateDirectory(path: path), options: .init(), newEpoch: 7, schema: .current,
+      bootID: "boot-1", onCheckpointFailure: { _ in })
+    close(open(path + "/done", O_WRONLY | O_CREAT, 0o600))
+    kill(getpid(), SIGKILL)
+    withExtendedLifetime(log) {}
+  }
+
+  @Test
+  func `a process killed at any of its calls that change files during an upgrade loses nothing`()
+    async throws
+  {
+    let old = try TemporaryFolder()
+    var naive = NaiveHistory()
+    do {
+      var first = try CrashTests.fullGroup(1)
+      let log = try old.open()
+      try log.append(first)
+      try log.close()
+      try old.downgrade()
+      // The old version has no budgets.
+      first.refreshBudgets = nil
+      naive.append(first)
+    }
+    let path = folder.path
+    var isDone = false
+    var number = 0
+    while !isDone {
+      try removeFiles()
+      for name in [SQLiteCommitLog.databaseFileName, StoreMark.fileName] {
+        try FileManager.default.copyItem(atPath: old.path + "/" + name, toPath: path + "/" + name)
+      }
+      await #expect(processExitsWith: .signal(SIGKILL)) {
+        [path = path as String, number = number as Int] in
+        try CrashTests.upgradeUntilCall(number, path: path)
+      }
+      isDone = access(path + "/done", F_OK) == 0
+      #expect(try loadAfterKill() == naive.image.withoutForgottenKeys, "call \(number)")
+      number += 1
+    }
+    #expect(number > 20, "the calls for the upgrade: \(number)")
   }
 
   /// Opens, appends and closes again and again, until it is killed.
@@ -187,9 +274,7 @@ import WidgetModel
     for seed in 0..<24 as Range<UInt64> {
       // Half of them begin with nothing.
       if seed % 2 == 0 {
-        for name in try FileManager.default.contentsOfDirectory(atPath: path) {
-          try FileManager.default.removeItem(atPath: path + "/" + name)
-        }
+        try removeFiles()
         revision = 0
       }
       await #expect(processExitsWith: .signal(SIGKILL)) {

@@ -32,6 +32,23 @@ final class TemporaryFolder {
     return (attributes?[.size] as? NSNumber)?.intValue ?? 0
   }
 
+  /// Makes the database, which no log has open, one of version 8: without checksums, budgets and
+  /// the running time.
+  func downgrade() throws {
+    let old = try DatabaseConnection(path: database, busyTimeoutMilliseconds: 0)
+    try old.execute("DROP TABLE refresh_budgets")
+    for table in Schema.checkedTables(version: Schema.versionWithChecksums) {
+      try old.execute("ALTER TABLE \(table.name) DROP COLUMN checksum")
+    }
+    try old.execute("ALTER TABLE state DROP COLUMN checksum")
+    try old.execute("ALTER TABLE state DROP COLUMN running_nanoseconds")
+    // By the clock, these answers expired years ago. A migration restarts the lifetime of old
+    // answers.
+    try old.execute("UPDATE requests SET expires_seconds = 1, expires_nanoseconds = 5")
+    try old.execute("PRAGMA user_version = 8")
+    try old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+  }
+
   /// A log in this folder.
   func open(
     _ options: SQLiteCommitLog.Options = .init(), newEpoch: UInt64 = 7, schema: Schema = .current,
