@@ -1,5 +1,6 @@
 #if GRPC
   import NIOCore
+  import WidgetServer
 
   /// Removes a peer's pings and resets from a connection before HTTP/2 sees them.
   ///

@@ -170,7 +170,7 @@ import WidgetModel
     let before = try log.load()
     var removal = group(2, upserts: [try record("a", revision: 2)])
     removal.onlyRemoves = true
-    let hits = try WriteFaults.during(
+    let hits = WriteFaults.during(
       pathPrefix: folder.path, pathSuffix: "-wal", code: ENOSPC
     ) {
       #expect(throws: StorageError.full(path: folder.database)) { try log.append(removal) }
