@@ -11,7 +11,7 @@ import WidgetStorage
 @testable import widgetd_sysmon
 
 /// The program's kinds against a daemon in the same process, with a simulated machine and clock.
-@Suite(.timeLimit(.minutes(1))) struct ProviderTests {
+struct ProviderTests {
   private func runner(
     _ machine: SampleMachine, _ client: WidgetClient, clock: TickClock = TickClock(),
     report: @escaping @Sendable (String) -> Void = { _ in }
