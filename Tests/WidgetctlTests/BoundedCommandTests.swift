@@ -12,13 +12,13 @@ struct BoundedCommandTests {
     let words = ["grep", "SigBlk", "/proc/self/status"]
     let zeros = String(repeating: "0", count: 16)
     #expect(
-      BoundedCommand.run(words, within: .seconds(60))
+      BoundedCommand.run(words, within: .seconds(900))
         == .ended(status: 0, output: "SigBlk:\t\(zeros)\n"))
   }
 
   @Test func `a command gives its output and its exit status`() {
     #expect(
-      BoundedCommand.run(["sh", "-c", "echo hi; exit 3"], within: .seconds(60))
+      BoundedCommand.run(["sh", "-c", "echo hi; exit 3"], within: .seconds(900))
         == .ended(status: 3, output: "hi\n"))
   }
 
@@ -35,7 +35,7 @@ struct BoundedCommandTests {
   @Test func `a bounded command keeps only a part of a long output`() {
     guard
       case .ended(0?, let output) = BoundedCommand.run(
-        ["head", "-c", "1000000", "/dev/zero"], within: .seconds(60))
+        ["head", "-c", "1000000", "/dev/zero"], within: .seconds(900))
     else {
       Issue.record("it did not end")
       return
@@ -44,7 +44,7 @@ struct BoundedCommandTests {
   }
 
   @Test func `a bounded command reports a missing program`() {
-    #expect(BoundedCommand.run(["widgetd-no-such"], within: .seconds(60)) == .notFound)
-    #expect(BoundedCommand.run([], within: .seconds(60)) == .notFound)
+    #expect(BoundedCommand.run(["widgetd-no-such"], within: .seconds(900)) == .notFound)
+    #expect(BoundedCommand.run([], within: .seconds(900)) == .notFound)
   }
 }

@@ -7,9 +7,9 @@ import WidgetClient
 struct ListPagesTests {
   @Test func `all pages are read, each with the token of the one before`() async throws {
     var tokens: [String] = []
-    try await ListPages.read(CallOptions(timeout: .seconds(60))) {
+    try await ListPages.read(CallOptions(timeout: .seconds(3600))) {
       (token, options) throws(ClientError) in
-      #expect(options.timeout.map { $0 <= .seconds(60) && $0 > .seconds(1) } == true)
+      #expect(options.timeout.map { $0 <= .seconds(3600) && $0 > .seconds(1) } == true)
       tokens.append(token)
       return ["": "a", "a": "b"][token] ?? ""
     }
@@ -53,6 +53,7 @@ struct ListPagesTests {
       return "\(count)"
     }
     #expect(error == .deadlineExceeded(timeout))
-    #expect((1...11).contains(count))
+    // A machine that stops for the whole time reads no page.
+    #expect((0...11).contains(count))
   }
 }
