@@ -98,7 +98,7 @@ struct HostCommand: AsyncParsableCommand {
       host = try Host(
         Host.Options(
           roots: roots, areRootsUsual: bundles.isEmpty, home: home, programFolders: programFolders,
-          variables: variables, isStub: stub),
+          variables: variables, isStub: stub, limits: limits),
         daemon: ClientConnection(WidgetClient(socketPath: socketPath)),
         read: { [variables] text, isJSON, settings in
           do throws(InvalidBundle) {
@@ -178,6 +178,17 @@ struct HostCommand: AsyncParsableCommand {
       entry += 1
     }
     return variables
+  }
+
+  /// Tests that move folders away and back set a longer time, as they cannot rely on their speed.
+  private var limits: HostLimits {
+    var limits = HostLimits()
+    if let seconds = variables["WIDGETD_TEST_ABSENCE_SECONDS"].flatMap({ Int($0) }),
+      (1...3600).contains(seconds)
+    {
+      limits.absenceMax = .seconds(seconds)
+    }
+    return limits
   }
 
   private var home: String {
