@@ -40,8 +40,9 @@ class Programs:
     def environment(self, path=None):
         return clean_environment(
             WIDGETD_SOCKET=path or self.scratch.socket,
-            # The program asks a silent daemon after 200 ms, and allows two seconds for the answer.
-            WIDGETD_TEST_LIVENESS="200 2000" if self.asks_soon else "",
+            # The program asks a silent daemon after 200 ms. A live daemon answers within 10 s, also on
+            # a busy machine.
+            WIDGETD_TEST_LIVENESS="200 10000" if self.asks_soon else "",
             LD_LIBRARY_PATH=os.path.join(self.prefix, "lib"))
 
     def installed(self, name):

@@ -10,7 +10,8 @@ import widgetd
 
 from lib.system import suspended
 
-QUICK = {"retry": widgetd.RetryPolicy(0.01, 0.2), "liveness": widgetd.LivenessPolicy(0.2, 2)}
+#: A live daemon answers within 10 s, also on a busy machine.
+QUICK = {"retry": widgetd.RetryPolicy(0.01, 0.2), "liveness": widgetd.LivenessPolicy(0.2, 10)}
 
 #: The daemon is asked several times, and answers, before it is stopped.
 SILENCE = 1.0
@@ -69,7 +70,7 @@ def hanging(check, scratch, client):
         error = getattr(frames[2], "error", None)
         check.that("the error names the socket and the next step",
                    isinstance(error, widgetd.Unresponsive) and scratch.socket in str(error)
-                   and "does not answer within 2 s" in str(error)
+                   and "does not answer within 10 s" in str(error)
                    and "continue or restart it" in str(error), error)
     error = _refused(scratch, client)
     check.that("a watch that begins while the daemon hangs is refused",
