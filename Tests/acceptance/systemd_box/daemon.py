@@ -4,7 +4,7 @@ import json
 import os
 import signal
 
-from lib.system import eventually
+from lib.system import PATIENCE, eventually
 from lib.ttrpc import Lost
 from systemd_box.machine import RUNTIME_MAX, SOCKET, UNITS, Follower, Writer, check_log
 
@@ -125,11 +125,17 @@ def diagnosis(check, machine, _):
     def failed(checks):
         return [name for name, entry in checks.items() if entry["grade"] == "fail"]
 
-    def mends(what, name, words, **options):
-        checks = doctor(**options)
-        found = checks.get(name, {})
-        check.that(f"diagnosis: {what} is found", failed(checks)[:1] == [name]
-                   and words in found["found"], checks)
+    def mends(what, name, words, timeouts=("1m",)):
+        """`words` can name the timeout as TIMEOUT."""
+        # On a busy machine, a short timeout can be too short for other answers.
+        for timeout in timeouts:
+            checks = doctor(timeout=timeout)
+            found = checks.get(name, {})
+            is_found = (failed(checks)[:1] == [name]
+                        and words.replace("TIMEOUT", timeout) in found["found"])
+            if is_found:
+                break
+        check.that(f"diagnosis: {what} is found", is_found, checks)
         machine.run("sh", "-c", found.get("mend", "true"))
 
     def well(what):
@@ -168,16 +174,33 @@ def diagnosis(check, machine, _):
     well("with a socket again")
     machine.kill(signal.SIGSTOP)
     mends("a daemon that is stopped", "health",
-          f"(widgetd, process {machine.main_pid()}) does not answer within 1s, because it is "
-          "stopped", timeout="1s")
+          f"(widgetd, process {machine.main_pid()}) does not answer within TIMEOUT, because it is "
+          "stopped", timeouts=("1s", "10s", "30s"))
     well("going on")
     machine.configure(LOG_LEVEL="loud")
     machine.systemctl("stop", "widgetd.service")
-    machine.ctl("health", "--timeout", "5s")
-    eventually(lambda: machine.state("widgetd.socket") == "failed")
+    slow_starts(machine)
+    gives_up(machine, "health", "--timeout", "5s")
+    machine.no_drop_in()
     machine.configure()
     mends("a service that failed", "file", "there is nothing")
     well("with settings that can be used")
+
+
+def slow_starts(machine):
+    """The limit of starts in a minute becomes one of starts in an hour, for slow machines."""
+    machine.drop_in("[Unit]\nStartLimitIntervalSec=1h\n")
+    # Earlier starts do not count.
+    machine.systemctl("reset-failed", "widgetd.socket", "widgetd.service")
+
+
+def gives_up(machine, *command):
+    """Runs a command of widgetctl until systemd does not start the daemon for it any more."""
+    def has_given_up():
+        machine.ctl(*command)
+        return machine.state("widgetd.socket") == "failed"
+
+    return eventually(has_given_up, 5 * PATIENCE)
 
 
 def reloading(check, machine, _):
@@ -274,19 +297,24 @@ def two_sockets(check, machine, _):
     machine.systemctl("restart", "widgetd.socket", "widgetd.service")
     check.that("two sockets: it runs", eventually(lambda: machine.running()), machine.state())
     for path in (SOCKET, "/run/widgetd/second.sock"):
-        told = machine.run("widgetctl", "--socket", path, "health", "--timeout", "10s")
+        told = machine.run("widgetctl", "--socket", path, "health", "--timeout", "100s")
         check.equal(f"two sockets: {path} is served", told.returncode, 0)
     # A service that does not become ready: until it listens, the kernel names systemd as the
     # listener.
     machine.drop_in("[Service]\nExecStartPre=/usr/bin/widgetctl health --timeout 1h\n")
     machine.systemctl("stop", "widgetd.service")
     machine.systemctl("restart", "widgetd.socket")
-    told = machine.run("widgetctl", "doctor", "--socket", "/run/widgetd/second.sock", "-o", "json",
-                       "--timeout", "1s")
-    found = {entry["check"]: entry for entry in json.loads(told.stdout)["checks"]}.get("health", {})
+    for timeout in ("1s", "10s", "30s"):
+        told = machine.run("widgetctl", "doctor", "--socket", "/run/widgetd/second.sock", "-o",
+                           "json", "--timeout", timeout)
+        found = {entry["check"]: entry
+                 for entry in json.loads(told.stdout)["checks"]}.get("health", {})
+        is_found = ("(systemd, process 1)" in found.get("found", "") and found.get("mend")
+                    == "systemctl restart widgetd.socket widgetd.service")
+        if is_found:
+            break
     check.that("two sockets: the doctor's command restarts the hanging service, without a kill",
-               "(systemd, process 1)" in found.get("found", "") and found.get("mend")
-               == "systemctl restart widgetd.socket widgetd.service", found)
+               is_found, found)
     machine.no_drop_in()
     machine.no_drop_in(unit="widgetd.socket")
     machine.systemctl("restart", "widgetd.socket", "widgetd.service")
@@ -322,18 +350,23 @@ def killing(check, machine, _):
 def watchdog(check, machine, _):
     usec = machine.shows("widgetd.service", "WatchdogUSec")
     check.that("watchdog: the unit has a watchdog", usec not in ("0", "infinity", ""), usec)
-    machine.drop_in("[Service]\nWatchdogSec=4s\n")
-    machine.systemctl("restart", "widgetd.service")
-    pid = machine.main_pid()
-    follower = Follower(machine)
 
     def heard():
         return int(machine.shows("widgetd.service", "WatchdogTimestampMonotonic") or 0)
 
-    enough = heard() + 8_000_000
-    eventually(lambda: heard() >= enough or machine.main_pid() != pid)
-    check.that("watchdog: a daemon that reports in time is not ended",
-               heard() >= enough and machine.main_pid() == pid, (pid, machine.main_pid()))
+    # A machine that stops for seconds has a longer time.
+    for seconds in (4, 10, 30):
+        machine.drop_in(f"[Service]\nWatchdogSec={seconds}s\n")
+        machine.systemctl("restart", "widgetd.service")
+        pid = machine.main_pid()
+        enough = heard() + 2_000_000 * seconds
+        eventually(lambda enough=enough, pid=pid: heard() >= enough or machine.main_pid() != pid)
+        is_kept = heard() >= enough and machine.main_pid() == pid
+        if is_kept:
+            break
+    check.that("watchdog: a daemon that reports in time is not ended", is_kept,
+               (pid, machine.main_pid()))
+    follower = Follower(machine)
     machine.kill(signal.SIGSTOP, pid)
     check.that("watchdog: a daemon that hangs is ended, and started again",
                eventually(lambda: machine.running(pid)), machine.shows("widgetd.service", "Result"))
@@ -354,6 +387,7 @@ def storm(check, machine, _):
     """Starts that cannot succeed, with a client that causes them."""
     machine.systemctl("reset-failed")
     machine.configure(STORE="paper")
+    slow_starts(machine)
     told = machine.systemctl("restart", "widgetd.service")
     check.that("storm: the daemon does not start with settings that cannot be used",
                told.returncode != 0)
@@ -364,9 +398,9 @@ def storm(check, machine, _):
         "paper" in str(entry.get("MESSAGE", "")) and "sqlite" in str(entry.get("MESSAGE", ""))
         for entry in entries())), [entry.get("MESSAGE") for entry in entries()])
     check_log(check, machine, "widgetd", {"paper": "3"})
-    machine.ctl("ls", "--timeout", "2s")
-    check.that("storm: clients cannot cause endless starts", eventually(
-        lambda: machine.state("widgetd.socket") == "failed"), machine.state("widgetd.socket"))
+    check.that("storm: clients cannot cause endless starts",
+               gives_up(machine, "ls", "--timeout", "2s"), machine.state("widgetd.socket"))
+    machine.no_drop_in()
     machine.configure()
     machine.systemctl("reset-failed", "widgetd.socket", "widgetd.service")
     machine.systemctl("start", "widgetd.socket")
@@ -374,7 +408,8 @@ def storm(check, machine, _):
     check.that("storm: after a correction, the two commands of docs/service.md start it again",
                told.returncode == 0, (told.stderr, machine.systemctl(
                    "status", "widgetd.socket", "widgetd.service").stdout))
-    machine.drop_in("[Service]\nRestartSec=10ms\n[Unit]\nStartLimitBurst=4\n")
+    machine.drop_in("[Service]\nRestartSec=10ms\n[Unit]\nStartLimitBurst=4\n"
+                    "StartLimitIntervalSec=1h\n")
     machine.systemctl("restart", "widgetd.service")
 
     def given_up():

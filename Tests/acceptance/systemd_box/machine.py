@@ -10,7 +10,7 @@ import time
 
 from lib.mirror import Mirror, comparable
 from lib.protobuf import ROOT, values
-from lib.system import binary, eventually
+from lib.system import PATIENCE, binary, eventually
 from lib.ttrpc import Connection, Lost, Refused
 from systemd_box.box import Box
 
@@ -67,7 +67,7 @@ class Machine(Box):
     def ctl(self, *words, user=None):
         return self.run("widgetctl", *words, user=user)
 
-    def connect(self, timeout=60.0):
+    def connect(self, timeout=PATIENCE):
         return Connection(self.path(SOCKET), timeout=timeout)
 
     def main_pid(self):
@@ -228,7 +228,7 @@ class Writer:
 
     def stop(self):
         self.is_done = True
-        self.thread.join(60)
+        self.thread.join(PATIENCE)
 
 
 def widgets(machine):
