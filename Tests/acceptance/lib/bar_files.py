@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from lib.protobuf import ROOT
-from lib.system import binary, clean_environment
+from lib.system import PATIENCE, binary, clean_environment
 
 BARS = os.path.join(ROOT, "Clients", "bars")
 # The colours of the volume of the desk, and a colour in its text that must have no effect.
@@ -31,6 +31,6 @@ def printed(format, *arguments):
     """What --print-config prints for the usual socket."""
     done = subprocess.run(
         [binary("widgetctl"), "bar", "--format", format, *arguments, "--print-config"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=30,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=PATIENCE,
         env=clean_environment())
     return done.stdout

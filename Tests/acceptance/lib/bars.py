@@ -10,7 +10,7 @@ import tempfile
 import termios
 import threading
 
-from lib.system import clean_environment, eventually
+from lib.system import PATIENCE, clean_environment, eventually
 
 
 def polybar_parts(line):
@@ -214,7 +214,7 @@ class Tmux:
 
     def __exit__(self, *_):
         subprocess.run(["tmux", "-S", self.socket, "kill-server"], env=self.environment,
-                       stderr=subprocess.DEVNULL, check=False, timeout=30)
-        self.process.wait(30)
+                       stderr=subprocess.DEVNULL, check=False, timeout=PATIENCE)
+        self.process.wait(PATIENCE)
         os.close(self.terminal)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 import widgetd
 
 from lib.private_widgets import SECRET, create_mail, remove_mail
-from lib.system import clean_environment
+from lib.system import PATIENCE, clean_environment
 
 
 def raised(kind, call):
@@ -319,7 +319,7 @@ def command(scratch, *arguments):
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         env=clean_environment(WIDGETD_SOCKET=scratch.socket),
     )

@@ -8,7 +8,7 @@ import struct
 import subprocess
 import zlib
 
-from lib.system import clean_environment, eventually
+from lib.system import PATIENCE, clean_environment, eventually
 
 
 class Picture:
@@ -91,7 +91,7 @@ class XScreen:
     def click(self, place, button):
         x, y = place
         subprocess.run(["xdotool", "mousemove", str(x), str(y), "click", str(button)],
-                       env=clean_environment(**self.environment), check=True, timeout=30,
+                       env=clean_environment(**self.environment), check=True, timeout=PATIENCE,
                        stdout=subprocess.DEVNULL)
 
     def __enter__(self):
@@ -99,7 +99,7 @@ class XScreen:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(PATIENCE)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -110,7 +110,7 @@ class Pointer:
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(30)
+        self.socket.settimeout(PATIENCE)
         self.socket.connect(path)
         self.send(1, 1, struct.pack("=I", 2))  # wl_display.get_registry: object 2
         self.send(1, 0, struct.pack("=I", 3))  # wl_display.sync: object 3
@@ -201,14 +201,15 @@ class SwayScreen:
 
     def message(self, *words):
         return subprocess.run(["swaymsg", *words], capture_output=True, text=True, check=False,
-                              timeout=30, env=clean_environment(**self.environment))
+                              timeout=PATIENCE, env=clean_environment(**self.environment))
 
     def log_text(self):
         with open(self.log.name, encoding="utf-8", errors="replace") as file:
             return file.read()
 
     def picture(self):
-        data = subprocess.run(["grim", "-g", f"0,0 {self.width}x60", "-t", "ppm", "-"], capture_output=True, timeout=30,
+        data = subprocess.run(["grim", "-g", f"0,0 {self.width}x60", "-t", "ppm", "-"],
+                              capture_output=True, timeout=PATIENCE,
                               check=False, env=clean_environment(**self.environment)).stdout
         if not data.startswith(b"P6"):
             return Picture(0, 0, [])
@@ -231,7 +232,7 @@ class SwayScreen:
         self.pointer.close()
         self.process.terminate()
         try:
-            self.process.wait(30)
+            self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
