@@ -108,18 +108,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Stage(Scratch):
-    """A daemon, a folder of bundles, and a host for them."""
+    """A daemon, a folder of bundles, and a host for them.
 
-    def __init__(self):
+    With `absence_seconds`, the host keeps widgets for so long that their file no longer has. A script that
+    brings them back does not depend on the speed of the machine then."""
+
+    def __init__(self, absence_seconds=None):
         super().__init__()
+        self.absence_seconds = absence_seconds
         self.bundles = os.path.join(self.folder, "bundles")
         self.host_process = None
 
     def host(self, *arguments, env=None):
+        env = {"HOME": self.folder, **(env or {})}
+        if self.absence_seconds is not None:
+            env["WIDGETD_TEST_ABSENCE_SECONDS"] = str(self.absence_seconds)
         self.host_process = self.start(
             [binary("widgetd-host"), "--socket", self.socket, "--bundles",
-             self.bundles, *arguments],
-            env=clean_environment(HOME=self.folder, **(env or {})))
+             self.bundles, *arguments], env=clean_environment(**env))
         return self.host_process
 
     def put(self, name, bundle, text=None):

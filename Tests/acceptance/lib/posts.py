@@ -4,6 +4,8 @@ import http.server
 import json
 import threading
 
+from lib.system import PATIENCE
+
 
 class Posts(http.server.ThreadingHTTPServer):
     """A server of posts; the test decides when and how it answers."""
@@ -51,7 +53,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server = self.server
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         server.asked.append((self.command, self.path, body))
-        server.may_answer.wait(60)
+        server.may_answer.wait(PATIENCE)
         if server.fails:
             self.answer(500, {"error": {"message": "the database is asleep"}})
         elif self.command == "GET":

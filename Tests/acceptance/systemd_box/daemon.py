@@ -143,7 +143,7 @@ def diagnosis(check, machine, _):
                    eventually(lambda: not failed(doctor())),
                    doctor())
 
-    status = json.loads(machine.ctl("status", "-o", "json").stdout)
+    status = json.loads(machine.ctl("status", "--timeout", "1m", "-o", "json").stdout)
     check.that("diagnosis: status tells the service's process and memory",
                status["state"] == "running" and status["pid"] == machine.main_pid()
                and status["memoryBytes"] > 1 << 20, status)
