@@ -310,7 +310,7 @@ import WidgetTerminal
   private static func threadTime() -> Duration {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    return Duration.seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
   }
 
   @Test func `w keeps a width that is not a whole percentage`() throws {
