@@ -6,8 +6,7 @@ import WidgetBundle
 @testable import WidgetHost
 
 /// The behaviour of servers, and its effects on a host.
-@Suite(.timeLimit(.minutes(2)))
-struct WebFetcherTests {
+@Suite struct WebFetcherTests {
   /// A server that sends every client the same answer, and then repeats one text. It runs until the
   /// process ends.
   private final class Server: Sendable {

@@ -9,7 +9,7 @@ import WidgetStorage
 @testable import WidgetProvider
 
 /// Tests of widgets written in Swift, against a daemon in the same process.
-@Suite(.timeLimit(.minutes(2))) struct RunnerTests {
+@Suite struct RunnerTests {
   private struct Full: Error, CustomStringConvertible {
     var description: String { "it is full" }
   }

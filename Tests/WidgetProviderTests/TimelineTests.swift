@@ -6,7 +6,7 @@ import WidgetModel
 @testable import WidgetProvider
 
 /// Timelines, samples and snapshots of widgets written in Swift.
-@Suite(.timeLimit(.minutes(2))) struct ProvidedTimelineTests {
+@Suite struct ProvidedTimelineTests {
   private struct Train: ProvidedWidget {
     struct State: Fields {
       var line = "S1"

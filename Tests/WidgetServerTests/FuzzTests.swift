@@ -52,7 +52,7 @@ import WidgetTransport
         }
       }
       let client = try server.connect()
-      try waitUntil("all of it is over") { try client.stats().connections <= 2 }
+      try waitUntil { try client.stats().connections <= 2 }
       let last = try Watcher(server.connect()).sync()
       let truth = try client.list()
       try last.catchUp(to: truth.revision)

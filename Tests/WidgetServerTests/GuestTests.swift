@@ -28,7 +28,7 @@ import WidgetProto
       for (client, name) in zip(clients, ["a", "b"]) {
         try client.send(Array("Please, \(name)".utf8))
       }
-      while guest.calls.get().isEmpty { sched_yield() }
+      while guest.calls.get().isEmpty { usleep(1_000) }
       // A start delays nobody else. What comes meanwhile is read later.
       try server.expectHealthy()
       for client in clients { try client.send(Array(" and more".utf8)) }
@@ -79,7 +79,7 @@ import WidgetProto
     try await onThread {
       let client = try server.connect()
       try client.send(guest.opening)
-      while guest.calls.get().isEmpty { sched_yield() }
+      while guest.calls.get().isEmpty { usleep(1_000) }
       client.close()
       gate.open()
       try server.eventually { $0.connections.shares.count == 0 }
@@ -96,9 +96,9 @@ import WidgetProto
     async let read: Bool = onThread {
       let client = try server.connect()
       try client.send(guest.opening)
-      while !guest.calls.get().contains("start") { sched_yield() }
+      while !guest.calls.get().contains("start") { usleep(1_000) }
       begun.open()
-      while !guest.calls.get().contains("beginShutdown") { sched_yield() }
+      while !guest.calls.get().contains("beginShutdown") { usleep(1_000) }
       gate.open()
       return try client.fill()
     }

@@ -84,7 +84,7 @@ import WidgetStorage
       for index in 0..<300 { try filler.create("w\(index)", data: ["t": text]) }
       let watcher = try Watcher(try server.connect())
       #expect(try server.onLoop { $0.streams.count } <= 1)
-      while try server.onLoop({ $0.streams.isEmpty }) { sched_yield() }
+      try server.eventually { !$0.streams.isEmpty }
       return { next in
         try next.connect().delete("w3")
         let revision = try next.connect().set("w4", ["n": .int(1)]).revision
@@ -339,7 +339,7 @@ import WidgetStorage
   @Test func `a connection that has sent nothing yet can still choose its protocol`() async throws {
     try await withRestart { server in
       let silent = try server.connect()
-      while try server.onLoop({ $0.connections.shares.count == 0 }) { sched_yield() }
+      try server.eventually { $0.connections.shares.count > 0 }
       return { _ in
         let health = try silent.health()
         #expect(health == .serving)

@@ -25,7 +25,7 @@ import WidgetProto
       #expect(stats.recentErrors.first?.area == "connections")
       #expect(stats.recentErrors.first?.message.contains("connections_per_uid_max = 2") == true)
       second = nil
-      try waitUntil("the second connection is gone") { try first.stats().connections == 1 }
+      try waitUntil { try first.stats().connections == 1 }
       #expect(try server.connect().health() == .serving)
     }
   }

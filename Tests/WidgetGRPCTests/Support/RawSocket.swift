@@ -1,11 +1,10 @@
 #if GRPC
   import Foundation
+  import TestThreads
 
   /// A blocking socket without a protocol.
   final class RawSocket {
     private let fd: CInt
-    /// The time limit of each step. It is far longer than any step needs.
-    private let patienceMilliseconds: CInt = 30_000
 
     init(path: String) throws {
       fd = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
@@ -33,7 +32,7 @@
       var rest = bytes[...]
       while !rest.isEmpty {
         var poller = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
-        guard poll(&poller, 1, patienceMilliseconds) > 0 else {
+        guard poll(&poller, 1, Patience.milliseconds) > 0 else {
           throw TestFault("the server does not read")
         }
         let part = Array(rest.prefix(1 << 16))
@@ -53,8 +52,8 @@
     /// The bytes that have arrived, at least one. Empty at the end of the connection.
     func receive() throws -> [UInt8] {
       var poller = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
-      guard poll(&poller, 1, patienceMilliseconds) > 0 else {
-        throw TestFault("nothing arrived within \(patienceMilliseconds / 1000) s")
+      guard poll(&poller, 1, Patience.milliseconds) > 0 else {
+        throw TestFault("nothing arrived within \(Patience.seconds) s")
       }
       var bytes = [UInt8](repeating: 0, count: 1 << 16)
       let count = recv(fd, &bytes, bytes.count, 0)

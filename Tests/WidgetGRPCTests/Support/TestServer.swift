@@ -35,10 +35,10 @@
     func eventually(
       _ what: String, _ isSo: @escaping @Sendable (ServiceLoop) -> Bool
     ) throws {
-      let end = NIODeadline.now() + .seconds(30)
+      let end = NIODeadline.now() + .seconds(Int64(Patience.seconds))
       while try !onLoop(isSo) {
         guard NIODeadline.now() < end else { throw TestFault("this has not happened: \(what)") }
-        sched_yield()
+        usleep(1_000)
       }
     }
 

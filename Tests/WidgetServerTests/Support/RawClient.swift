@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import TestThreads
 import Testing
 import WidgetModel
 import WidgetProto
@@ -19,8 +20,8 @@ final class RawClient {
   /// The maximum number of bytes of one read.
   var readBytesMax = 1 << 16
   var nextStreamID: UInt32 = 1
-  /// The timeout after which the test fails. It is much longer than any step takes.
-  var patienceMilliseconds: CInt = 30_000
+  /// The timeout after which the test fails.
+  var patienceMilliseconds = Patience.milliseconds
 
   init(path: String) throws {
     fd = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)

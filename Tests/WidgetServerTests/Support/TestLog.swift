@@ -1,4 +1,5 @@
 import Foundation
+import TestThreads
 import WidgetCore
 import WidgetModel
 import WidgetStorage
@@ -78,12 +79,12 @@ final class TestLog: CommitLog {
     }
 
     /// Waits until `append` waits at the gate.
-    func waitForAppend(seconds: Double = 20) throws {
-      let deadline = Date(timeIntervalSinceNow: seconds)
+    func waitForAppend() throws {
+      let deadline = Date(timeIntervalSinceNow: Double(Patience.seconds))
       try gate.withLock {
         while waiters == 0 {
           guard gate.wait(until: deadline) else {
-            throw TestFault("nothing was appended within \(seconds) s")
+            throw TestFault("nothing was appended within \(Patience.seconds) s")
           }
         }
       }
