@@ -84,7 +84,7 @@
     }
 
     @Test func `grpc-swift's client gets SHUTTING_DOWN when the server stops`() async throws {
-      let server = try await startServer()
+      let server = try await startServer(drainMilliseconds: 60_000)
       let error = await #expect(throws: RPCError.self) {
         try await LibraryClient.with(server) { client in
           try await client.watch { frames in

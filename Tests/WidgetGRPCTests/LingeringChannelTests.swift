@@ -166,7 +166,7 @@
     func `the calls of a closed connection end once when the daemon stops`(
       moment: Moment
     ) async throws {
-      try await withStoppedServer { server in
+      try await withStoppedServer(drainMilliseconds: 500) { server in
         let closed = try Self.close(server, until: moment)
         try await server.server.stop()
         #expect(server.guest.callCount == 0)
@@ -177,7 +177,7 @@
     @Test(arguments: Moment.allCases)
     func `the calls of a closed connection end once at a handover`(moment: Moment) async throws {
       let makeLog = { @Sendable () throws(StorageError) -> any CommitLog in DurableLog() }
-      try await withStoppedServer(makeLog: makeLog) { server in
+      try await withStoppedServer(drainMilliseconds: 500, makeLog: makeLog) { server in
         let closed = try Self.close(server, until: moment)
         let handed = try await server.server.handOver()
         handed?.discard()
