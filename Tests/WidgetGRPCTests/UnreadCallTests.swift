@@ -31,6 +31,7 @@
       try await withServer(limits: .with { $0.unsentBytesPerUIDMax = limit }) { server in
         let client = try Self.client(server)
         let streams = try (0..<100).map { _ in try Self.check(client) }
+        try server.eventually("the limit") { $0.unsentBytes.bytes(of: geteuid()) >= limit }
         // The calls that got no answer wait, and count, too.
         try server.eventually("all calls count") {
           $0.unsentBytes.bytes(of: geteuid()) + $0.incompleteRequests.bytes(of: geteuid())
@@ -117,7 +118,9 @@
           }
           throw TestFault("the session ended")
         }
-        try send(.open(ProvideOpen(provider: "later", answersSnapshots: true)))
+        try server.onLoop { $0.providers.snapshots.patience = .hours(1) }
+        try send(
+          .open(ProvideOpen(provider: "later", lease: .seconds(300), answersSnapshots: true)))
         let kind = Kind(
           name: try .make("page"), parameters: [Field(name: "text", type: .string)], isOpen: true)
         try send(.kinds(ProvideKinds(id: 1, kinds: [kind])))

@@ -41,4 +41,15 @@ struct LeaseWatchTests {
     #expect(
       watch.look(at: instant + moment + .milliseconds(49), end: end) == .isOver)
   }
+
+  @Test func `a silent provider of a daemon that is always busy is lost in the end`() {
+    var watch = LeaseWatch()
+    var instant = end
+    for _ in 0...LeaseWatch.lateLooksMax {
+      let next = instant + moment
+      #expect(watch.look(at: instant, end: end) == .lookAgain(at: next))
+      instant = next + .seconds(1)
+    }
+    #expect(watch.look(at: instant, end: end) == .isOver)
+  }
 }

@@ -13,7 +13,10 @@ extension Providers {
   /// Opens a session that answers snapshots of a kind with one parameter.
   private func opened(_ server: TestServer) throws -> RawProvider {
     let provider = try RawProvider(server.connect())
-    try provider.send(.open(ProvideOpen(provider: "hung", answersSnapshots: true)))
+    try server.onLoop { $0.providers.snapshots.patience = .hours(1) }
+    try provider.send(
+      .open(
+        ProvideOpen(provider: "hung", lease: RawProvider.leaseMax, answersSnapshots: true)))
     guard case .opened = try provider.next() else { throw TestFault("not opened") }
     guard case .synced = try provider.next() else { throw TestFault("not synced") }
     let kind = Kind(

@@ -20,8 +20,9 @@ final class Snapshots {
   /// Makes the answer of a call, from the provider's data, or from nil and the reason.
   typealias Completion = (SnapshotData?, String) throws(RPCStatus) -> GetSnapshotResponse
 
-  /// The default time for a provider's answer.
-  private static let patience = TimeAmount.seconds(2)
+  /// The time for a provider's answer. An answer that has come in time may wait to be read or
+  /// processed. So an unanswered call is checked again, as an expired lease is.
+  var patience = TimeAmount.seconds(2)
   /// The maximum number of waiting calls.
   private static let waitingMax = 256
   /// The same for the calls of one user.
@@ -33,7 +34,9 @@ final class Snapshots {
     let call: UInt32
     let responder: any CallResponder
     unowned let session: ServedSession
-    let timer: Scheduled<Void>
+    var timer: Scheduled<Void>
+    let end: NIODeadline
+    var watch = LeaseWatch()
     let parameters: IncompleteRequest
     let complete: Completion
   }
@@ -79,17 +82,30 @@ final class Snapshots {
     countsByUID[uid, default: 0] += 1
     lastNumber += 1
     let number = lastNumber
-    let timer = context.schedule(in: Snapshots.patience) {
-      self.giveUp(number, "The provider did not answer within 2 s.")
-    }
+    let end = NIODeadline.now() + patience
     waiting[number] = Waiting(
-      call: call, responder: responder, session: session, timer: timer, parameters: parameters,
-      complete: complete)
+      call: call, responder: responder, session: session, timer: check(number, at: end), end: end,
+      parameters: parameters, complete: complete)
     session.send(
       .snapshotRequest(
         SnapshotRequest(
           id: number, kind: request.kind, family: asked.family ?? .medium,
           parameters: asked.parameters, isByOwner: responder.level >= .owner)))
+  }
+
+  /// Checks at a time whether a call has waited too long.
+  private func check(_ number: UInt64, at instant: NIODeadline) -> Scheduled<Void> {
+    context.schedule(at: instant) { self.check(number) }
+  }
+
+  private func check(_ number: UInt64) {
+    guard var asked = waiting[number] else { return }
+    switch asked.watch.look(at: .now(), end: asked.end) {
+    case .lookAgain(let next):
+      asked.timer = check(number, at: next)
+      waiting[number] = asked
+    case .isOver: giveUp(number, "The provider did not answer within 2 s.")
+    }
   }
 
   /// Takes the answer of a provider. Ignores the answer if its call has ended.
