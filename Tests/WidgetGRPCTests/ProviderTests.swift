@@ -26,7 +26,7 @@
 
     private static func open(_ client: RawHTTP2) throws -> UInt32 {
       let stream = try client.begin(path)
-      try send(.open(ProvideOpen(provider: "desk")), client, stream)
+      try send(.open(ProvideOpen(provider: "desk", lease: .seconds(300))), client, stream)
       guard case .opened = try next(client, stream) else { throw TestFault("not opened") }
       #expect(try next(client, stream) == .synced(ProvideSynced()))
       let kind = Kind(name: try .make("clock"), data: [Field(name: "n", type: .int)])
@@ -119,7 +119,7 @@
           #expect(try client.ending(of: stream).reason == "INVALID_REQUEST")
         case .silence:
           _ = try server.onLoop { service in
-            let instant = NIODeadline.now() + .seconds(16)
+            let instant = NIODeadline.now() + .seconds(301)
             service.providers.expire(at: instant)
             service.providers.expire(at: instant + LeaseWatch.secondLook)
           }

@@ -158,7 +158,7 @@ import WidgetStorage
   /// Lets the linger pass.
   private func pass(_ server: TestServer) throws {
     try server.eventually { !$0.providers.audience.isBehind }
-    try server.onLoop { service in service.providers.serve(at: .now() + .seconds(6)) }
+    try server.onLoop { service in service.providers.serve(at: .now() + .hours(2)) }
   }
 
   private func close(_ watcher: Watcher, _ server: TestServer) throws {

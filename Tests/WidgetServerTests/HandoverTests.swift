@@ -282,7 +282,10 @@ import WidgetStorage
         #expect(after > before + 1)
         let again = try RawProvider(client)
         try again.send(
-          .open(ProvideOpen(provider: "desk", acknowledgedSequence: before, epoch: 77)))
+          .open(
+            ProvideOpen(
+              provider: "desk", lease: RawProvider.leaseMax, acknowledgedSequence: before,
+              epoch: 77)))
         guard case .opened(let opened) = try again.next() else { throw TestFault("not opened") }
         #expect(opened.firstSequence == after)
         #expect(try again.event().sequence == after)
@@ -458,17 +461,15 @@ func withRestart(
   limits: ServerLimits = ServerLimits(),
   _ body: @escaping @Sendable (TestServer) throws -> ((TestServer) throws -> Void)
 ) async throws {
-  try await Turnstile.shared.pass {
+  try await onThreads {
     let folder = try TestFolder()
     let log = TestLog.State()
     let server = try await startServer(limits: limits, log: log, folder: folder)
-    let second = try await onThread { SendableBox(try body(server)) }
+    let second = try body(server)
     let handed = try #require(try await server.server.handOver())
     let next = try await startServer(
       limits: limits, log: log, folder: folder, takingOver: handed)
-    let result: Result<Void, any Error> = await withTaskExecutorPreference(ThreadExecutor.shared) {
-      Result { try second.value(next) }
-    }
+    let result: Result<Void, any Error> = Result { try second(next) }
     try await next.server.stop()
     try result.get()
   }

@@ -1,6 +1,7 @@
 import Glibc
 import NIOCore
 import Synchronization
+import TestThreads
 import Testing
 import WidgetModel
 import WidgetProto
@@ -134,7 +135,8 @@ import WidgetStorage
         id: 2, updates: [ProvidedUpdate(.make("w"), WidgetPatch(setData: ["n": .int(1)]))])
       let kinds = ProvideKinds(id: 1, kinds: [Kind(name: try .make("clock"), isOpen: true)])
       let frames: [ProvideRequest] = [
-        .open(ProvideOpen(provider: "one")), .kinds(kinds), .update(update),
+        .open(ProvideOpen(provider: "one", lease: RawProvider.leaseMax)), .kinds(kinds),
+        .update(update),
       ]
       let messages = try frames.map { ByteBuffer(bytes: try codec.encode($0)) }
       for message in messages.dropLast() { #expect(await stream.send(message)) }
@@ -170,11 +172,12 @@ import WidgetStorage
     try await withInProcessClient { _, server in
       let codec = WireCodec()
       let (held, stream) = try await converse(.provide, server)
-      let open = try codec.encode(ProvideRequest.open(ProvideOpen(provider: "one")))
+      let open = try codec.encode(
+        ProvideRequest.open(ProvideOpen(provider: "one", lease: RawProvider.leaseMax)))
       #expect(await stream.send(ByteBuffer(bytes: open)))
       let kinds = try ByteBuffer(
         bytes: codec.encode(ProvideRequest.kinds(ProvideKinds(id: 1, kinds: []))))
-      let reading = Task {
+      let reading = Task(executorPreference: ThreadExecutor.shared) {
         await withCheckedContinuation { reader in
           _ = try? server.onLoop { _ in held.reader = reader }
         }
@@ -206,7 +209,8 @@ import WidgetStorage
       }
       let path = "widgetd.v1.ProviderService/Provide"
       let open = try ByteBuffer(
-        bytes: WireCodec().encode(ProvideRequest.open(ProvideOpen(provider: "one"))))
+        bytes: WireCodec().encode(
+          ProvideRequest.open(ProvideOpen(provider: "one", lease: RawProvider.leaseMax))))
       let former = try await server.server.inProcessClient(for: .current)
         .converse(path, room: rooms.0)
       #expect(await former.send(open))
@@ -243,7 +247,9 @@ import WidgetStorage
       let watch = try await client.watch()
       try await watch.sync()
       let stream = watch.stream
-      let reader = Task { try await stream.next() }
+      let reader = Task(executorPreference: ThreadExecutor.shared) {
+        try await stream.next()
+      }
       reader.cancel()
       #expect(try await reader.value == nil)
       try server.eventually { $0.streams.isEmpty }
@@ -280,15 +286,17 @@ import WidgetStorage
 
 private func withInProcessClient(
   policy: AccessPolicy = .own, log: TestLog.State = TestLog.State(),
-  _ body: (InProcessClient, TestServer) async throws -> Void
+  _ body: @escaping @Sendable (InProcessClient, TestServer) async throws -> Void
 ) async throws {
-  let server = try await startServer(policy: policy, log: log, folder: TestFolder())
-  let client = try await server.server.inProcessClient(for: .current)
-  do { try await body(client, server) } catch {
+  try await onThreads {
+    let server = try await startServer(policy: policy, log: log, folder: TestFolder())
+    let client = try await server.server.inProcessClient(for: .current)
+    do { try await body(client, server) } catch {
+      try await server.server.stop()
+      throw error
+    }
     try await server.server.stop()
-    throw error
   }
-  try await server.server.stop()
 }
 
 /// The room of a stream whose connection can be closed before the stream ends.

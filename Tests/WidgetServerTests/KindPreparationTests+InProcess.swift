@@ -1,4 +1,5 @@
 import NIOCore
+import TestThreads
 import Testing
 import WidgetCore
 import WidgetModel
@@ -17,24 +18,27 @@ import WidgetProto
   /// Runs a test with a slow server and a client in its process.
   private static func withClient(
     limits: ServerLimits = ServerLimits(),
-    _ body: (InProcessClient, TestServer) async throws -> Void
+    _ body: @escaping @Sendable (InProcessClient, TestServer) async throws -> Void
   ) async throws {
-    let server = try await startServer(limits: limits, folder: TestFolder())
-    do {
-      let client = try await server.server.inProcessClient(for: .current)
-      try await onThread { try server.hold() }
-      try await body(client, server)
-    } catch {
+    try await onThreads {
+      let server = try await startServer(limits: limits, folder: TestFolder())
+      do {
+        let client = try await server.server.inProcessClient(for: .current)
+        try server.hold()
+        try await body(client, server)
+      } catch {
+        try await server.server.stop()
+        throw error
+      }
       try await server.server.stop()
-      throw error
     }
-    try await server.server.stop()
   }
 
   /// A session that is open.
   private static func session(_ client: InProcessClient) async throws -> InProcessStream {
     let session = try await client.converse("widgetd.v1.ProviderService/Provide")
-    let open = ProvideRequest.open(ProvideOpen(provider: "own", epoch: 77))
+    let open = ProvideRequest.open(
+      ProvideOpen(provider: "own", lease: RawProvider.leaseMax, epoch: 77))
     #expect(await session.send(try bytes(open)))
     return session
   }
@@ -87,9 +91,11 @@ import WidgetProto
   @Test func `a session in the process keeps the order of its frames`() async throws {
     try await Self.withClient { client, server in
       let session = try await Self.session(client)
-      let results = Task { try await Self.results(session) }
+      let results = Task(executorPreference: ThreadExecutor.shared) {
+        try await Self.results(session)
+      }
       let kinds = try Self.kinds(1)
-      let first = Task { await session.send(kinds) }
+      let first = Task(executorPreference: ThreadExecutor.shared) { await session.send(kinds) }
       try await onThread { try server.awaitCompilation() }
       first.cancel()
       #expect(await first.value == false)
@@ -105,9 +111,11 @@ import WidgetProto
   @Test func `a session in the process ends after its last frame`() async throws {
     try await Self.withClient { client, server in
       let session = try await Self.session(client)
-      let results = Task { try await Self.results(session) }
+      let results = Task(executorPreference: ThreadExecutor.shared) {
+        try await Self.results(session)
+      }
       let kinds = try Self.kinds(1)
-      let last = Task { await session.send(kinds) }
+      let last = Task(executorPreference: ThreadExecutor.shared) { await session.send(kinds) }
       try await onThread { try server.awaitCompilation() }
       last.cancel()
       _ = await last.value
@@ -171,10 +179,12 @@ import WidgetProto
           try server.eventually { range.contains($0.preparations.bytes(of: LargeKinds.uid)) }
         }
       }
-      _ = Task { try await client.call(path, large) }
+      _ = Task(executorPreference: ThreadExecutor.shared) { try await client.call(path, large) }
       try await awaitBytes(size..<2 * size)
       let admission = try await Self.admission(server)
-      let second = Task { try await client.call(path, large, admission: admission) }
+      let second = Task(executorPreference: ThreadExecutor.shared) {
+        try await client.call(path, large, admission: admission)
+      }
       try await awaitBytes(2 * size..<3 * size)
       do {
         _ = try await client.call(path, large)
@@ -188,7 +198,7 @@ import WidgetProto
       }
       await #expect(throws: RPCStatus.self) { try await second.value }
       try await awaitBytes(size..<2 * size)
-      _ = Task { try await client.call(path, large) }
+      _ = Task(executorPreference: ThreadExecutor.shared) { try await client.call(path, large) }
       try await awaitBytes(2 * size..<3 * size)
       let isCompiling = try await onThread { try server.isCompiling() }
       #expect(isCompiling)
@@ -202,13 +212,15 @@ import WidgetProto
     let client = try await server.server.inProcessClient(for: .current)
     try await onThread { try server.hold() }
     let large = try Self.bytes(LargeKinds.request(LargeKinds.kinds()))
-    let call = Task { try await client.call("\(LargeKinds.catalog)/ApplyKinds", large) }
+    let call = Task(executorPreference: ThreadExecutor.shared) {
+      try await client.call("\(LargeKinds.catalog)/ApplyKinds", large)
+    }
     try await onThread { try server.awaitCompilation() }
     let session = try await Self.session(client)
     let kinds = try Self.bytes(
       ProvideRequest.kinds(ProvideKinds(id: 1, kinds: LargeKinds.kinds("s", count: 60))))
     let most = try await onThread { try server.preparationBytes() } + 4 * kinds.readableBytes
-    let sent = Task { await session.send(kinds) }
+    let sent = Task(executorPreference: ThreadExecutor.shared) { await session.send(kinds) }
     try await onThread { try server.awaitCompilation(bytes: most) }
     try await server.server.stop()
     await #expect(throws: RPCStatus.shuttingDown) { try await call.value }

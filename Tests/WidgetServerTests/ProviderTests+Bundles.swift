@@ -15,7 +15,9 @@ extension Providers {
   /// Opens a session that manages bundles.
   private func manager(_ server: TestServer, _ name: String = "host") throws -> RawProvider {
     let provider = try RawProvider(server.connect())
-    try provider.send(.open(ProvideOpen(provider: name, managesBundles: true)))
+    try provider.send(
+      .open(
+        ProvideOpen(provider: name, lease: RawProvider.leaseMax, managesBundles: true)))
     guard case .opened = try provider.next() else { throw TestFault("not opened") }
     guard case .synced = try provider.next() else { throw TestFault("not synced") }
     return provider

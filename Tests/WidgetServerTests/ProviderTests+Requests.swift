@@ -61,7 +61,7 @@ extension Providers {
       try server.eventually { $0.providers.table.byName.isEmpty }
       let missed = try client.event("a")
       let again = try RawProvider(server.connect())
-      try again.send(.open(ProvideOpen(provider: "desk")))
+      try again.send(.open(ProvideOpen(provider: "desk", lease: RawProvider.leaseMax)))
       guard case .opened(let opened) = try again.next() else { throw TestFault("not opened") }
       #expect(opened.firstSequence == sequences[0] + 1)
       for sequence in sequences[1...] + [missed] {
@@ -81,7 +81,9 @@ extension Providers {
       let provider = try RawProvider(server.connect())
       try provider.send(
         .open(
-          ProvideOpen(provider: "desk", acknowledgedSequence: sequences[0], epoch: epoch)))
+          ProvideOpen(
+            provider: "desk", lease: RawProvider.leaseMax, acknowledgedSequence: sequences[0],
+            epoch: epoch)))
       guard case .opened(let opened) = try provider.next() else { throw TestFault("not opened") }
       #expect(opened.firstSequence == sequences[0] + UInt64(skipped))
     }
@@ -101,7 +103,7 @@ extension Providers {
       if hangsUp { first.client.close() } else { #expect(try first.stream.end() == nil) }
       try server.eventually { $0.providers.table.isEmpty }
       let again = try RawProvider(server.connect())
-      try again.send(.open(ProvideOpen(provider: "desk")))
+      try again.send(.open(ProvideOpen(provider: "desk", lease: RawProvider.leaseMax)))
       guard case .opened(let opened) = try again.next() else { throw TestFault("not opened") }
       #expect(opened.firstSequence == sequences[2])
     }
@@ -267,7 +269,7 @@ extension Providers {
       try client.create("a", kind: "gauge")
       let request = try provider.dataRequest()
       for _ in 0..<3 {
-        try self.refresh(server, after: 16)
+        try self.refresh(server, after: 301)
         let again = try provider.dataRequest()
         #expect(again.id == request.id)
         #expect(again.reason == .refresh)

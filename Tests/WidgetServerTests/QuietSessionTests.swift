@@ -64,7 +64,7 @@ import WidgetTransport
       try desk.halfClose()
       #expect(try desk.stream.end() == nil)
       let again = try RawProvider(server.connect())
-      try again.send(.open(ProvideOpen(provider: "desk")))
+      try again.send(.open(ProvideOpen(provider: "desk", lease: RawProvider.leaseMax)))
       guard case .opened(let opened) = try again.next() else { throw TestFault("not opened") }
       #expect(opened.firstSequence == last + 1)
     }

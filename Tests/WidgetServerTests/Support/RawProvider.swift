@@ -7,6 +7,7 @@ import WidgetTransport
 /// A provider's session, one frame at a time.
 struct RawProvider {
   static let service = "widgetd.v1.ProviderService"
+  static let leaseMax = Duration.seconds(300)
 
   let client: RawClient
   let stream: RawStream<ProvideResponse>
@@ -41,10 +42,12 @@ struct RawProvider {
 
   /// Opens the session, declares kinds, and reads until the provider knows all existing widgets.
   ///
+  /// - Parameter lease: the longest possible one by default, because a test on a slow machine may be
+  ///   silent for longer than the daemon's default.
   /// - Returns: the data requests that came meanwhile.
   @discardableResult
   func open(
-    _ name: String = "desk", kinds: [Kind] = [], lease: Duration? = nil, after: UInt64? = nil,
+    _ name: String = "desk", kinds: [Kind] = [], lease: Duration = leaseMax, after: UInt64? = nil,
     epoch: UInt64 = 77, takeOver: Bool = false, includeAudience: Bool = false
   ) throws -> (opened: ProvideOpened, requests: [DataRequest]) {
     try send(

@@ -199,6 +199,14 @@ func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async thr
   try await withTaskExecutorPreference(ThreadExecutor.shared) { try body() }
 }
 
+/// Runs an asynchronous test, with the start and the end of its servers, on separate threads. The
+/// jobs of Swift's few threads can take so long that a lease or a deadline passes between two steps.
+func onThreads(_ body: @escaping @Sendable () async throws -> Void) async throws {
+  try await Turnstile.shared.pass {
+    try await withTaskExecutorPreference(ThreadExecutor.shared) { try await body() }
+  }
+}
+
 /// A log handler that drops all lines, but keeps its level.
 struct SilentLogHandler: LogHandler {
   var metadata: Logger.Metadata = [:]
