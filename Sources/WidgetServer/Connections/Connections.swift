@@ -34,7 +34,7 @@ final class Connections {
   private struct Drain {
     let promise: EventLoopPromise<Void>
     let waitsForOthersOnly: Bool
-    var timer: Scheduled<Void>?
+    var timer: DrainTimer?
   }
 
   init(_ context: ServiceContext, _ policy: AccessPolicy) {
@@ -146,9 +146,8 @@ final class Connections {
     if hasDrained(drain) {
       finishDraining()
     } else {
-      self.drain?.timer = context.schedule(
-        in: .milliseconds(Int64(context.limits.drainMilliseconds))
-      ) { self.finishDraining() }
+      let limit = TimeAmount.milliseconds(Int64(context.limits.drainMilliseconds))
+      self.drain?.timer = DrainTimer(limit, context) { self.finishDraining() }
     }
     return promise.futureResult
   }

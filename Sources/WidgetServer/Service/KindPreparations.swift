@@ -20,7 +20,7 @@ final class KindPreparations {
   private var bytesByUID: [UInt32: Int] = [:]
   fileprivate private(set) var isEnding = false
   /// The caller that waits for all messages to end.
-  private var drain: (promise: EventLoopPromise<Void>, timer: Scheduled<Void>)?
+  private var drain: (promise: EventLoopPromise<Void>, timer: DrainTimer)?
   /// The maximum number of steps in a slice of time. Tests set 0, so that messages wait.
   var stepsMax = Int.max
 
@@ -73,7 +73,7 @@ final class KindPreparations {
     guard !bytesByUID.isEmpty else { return context.eventLoop.makeSucceededVoidFuture() }
     finishDraining()
     let promise = context.eventLoop.makePromise(of: Void.self)
-    let timer = context.schedule(in: delay) { [weak self] in self?.finishDraining() }
+    let timer = DrainTimer(delay, context) { [weak self] in self?.finishDraining() }
     drain = (promise, timer)
     return promise.futureResult
   }
