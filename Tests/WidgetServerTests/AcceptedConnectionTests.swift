@@ -19,9 +19,9 @@ import WidgetProto
   }
 
   @Test func `a connection without a first byte is closed after a time`() async throws {
-    try await withServer(limits: .with { $0.firstByteMilliseconds = 1_000 }) { server in
-      let speaker = try server.connect()
-      #expect(try speaker.health() == .serving)
+    try await withServer(limits: .with { $0.firstByteMilliseconds = 3_000 }) { server in
+      let (speaker, call) = try server.connectWithCall()
+      #expect(try speaker.answer(to: call, as: HealthCheckResponse.self).status == .serving)
       let silent = try server.connect()
       #expect(try silent.fill() == false)
       // This connection is older, so its time would be over, too.

@@ -346,7 +346,7 @@ import WidgetStorage
       let client = try server.connect()
       try Self.declare(client)
       _ = try client.apply(
-        (0..<500).map { WidgetSpec(id: try .make("w\($0)"), kind: try .make("gauge")) })
+        (0..<4_000).map { WidgetSpec(id: try .make("w\($0)"), kind: try .make("gauge")) })
       try server.onLoop { service in
         for number in 0..<WatchedSelectors.expressionsMax {
           service.providers.audience.watchBegan(
@@ -356,7 +356,7 @@ import WidgetStorage
       let provider = try RawProvider(server.connect())
       try provider.open(includeAudience: true)
       try server.eventually { $0.providers.audience.isInPass }
-      // The tests of a widget cost a whole part, so there are some 500 parts with a pause after each.
+      // The tests of a widget cost a whole part, so there are thousands of parts with a pause after each.
       for _ in 0..<3 { _ = try client.get("w0") }
       #expect(try server.onLoop { $0.providers.audience.isInPass })
     }

@@ -43,7 +43,7 @@ import WidgetTimers
   }
 
   @Test func `upcoming entries have content, and follow a change of the widget`() async throws {
-    try await withServer { server in
+    try await withServer(clock: .fake()) { server in
       let client = try server.connect()
       try Self.declare(client)
       try client.create("a", kind: "hourly", data: ["title": .string("one")])
@@ -67,7 +67,7 @@ import WidgetTimers
   }
 
   @Test func `the daemon sleeps while all readers have the upcoming entries`() async throws {
-    try await withServer { server in
+    try await withServer(clock: .fake()) { server in
       let client = try server.connect()
       try Self.declare(client)
       try client.create("a", kind: "hourly")
@@ -99,7 +99,7 @@ import WidgetTimers
   }
 
   @Test func `each of very many widgets has its upcoming entries`() async throws {
-    try await withServer { server in
+    try await withServer(clock: .fake()) { server in
       let client = try server.connect()
       try Self.declare(client)
       for number in 0..<300 { try client.create("w\(number)", kind: "hourly") }
@@ -117,7 +117,7 @@ import WidgetTimers
   }
 
   @Test func `the daemon wakes for entries that embeds show`() async throws {
-    try await withServer { server in
+    try await withServer(clock: .fake()) { server in
       let client = try server.connect()
       try Self.declare(client)
       let frame = Kind(
@@ -143,9 +143,9 @@ import WidgetTimers
   }
 
   @Test func `a widget with upcoming entries still becomes stale on time`() async throws {
-    try await withServer { server in
+    try await withServer(clock: .fake()) { server in
       let client = try server.connect()
-      let stale = Timestamp.wallClock().advanced(by: .seconds(3_600))
+      let stale = Timestamp.fakeStart.advanced(by: .seconds(3_600))
       try client.create("a", kind: "free")
       try client.patch(
         "a",
@@ -157,7 +157,7 @@ import WidgetTimers
   @Test(arguments: [-1, 61]) func `a number of upcoming entries above the limit is refused`(
     _ count: Int
   ) async throws {
-    try await withServer { server in
+    try await withServer(clock: .fake()) { server in
       let status = try #require(
         try server.connect().watch(WatchWidgetsRequest(upcomingEntries: count)).end())
       #expect(status.code == .invalidArgument)

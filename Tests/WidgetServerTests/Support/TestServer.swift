@@ -30,6 +30,17 @@ struct TestServer: Sendable {
     while try !onLoop(isSo) { usleep(1_000) }
   }
 
+  /// A new connection whose first bytes, a call of Check, are there when the daemon accepts it. So
+  /// they are never late.
+  func connectWithCall() throws -> (client: RawClient, call: UInt32) {
+    try onLoop { _ -> SendableBox<(client: RawClient, call: UInt32)> in
+      let client = try connect()
+      let call = try client.start(
+        "Check", HealthCheckRequest(), service: "grpc.health.v1.Health")
+      return SendableBox((client: client, call: call))
+    }.value
+  }
+
   /// Checks that a new connection is served.
   func expectHealthy(_ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation)
     throws
