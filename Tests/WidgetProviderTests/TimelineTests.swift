@@ -102,9 +102,12 @@ import WidgetModel
   }
 
   private func snapshot(_ city: String, _ client: WidgetClient) async throws -> Preview {
-    try await client.getSnapshot(
-      GetSnapshotRequest(kind: Train.kind, parameters: ["city": .string(city)])
-    ).preview
+    let request = GetSnapshotRequest(kind: Train.kind, parameters: ["city": .string(city)])
+    while true {
+      let preview = try await client.getSnapshot(request).preview
+      // A slow machine can exceed the daemon's time limit.
+      guard preview.reason.contains("within 2 s"), city != "Slow" else { return preview }
+    }
   }
 
   @Test func `a timeline that refresh sets is the widget's, with typed entries`() async throws {

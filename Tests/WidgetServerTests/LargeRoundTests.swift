@@ -138,8 +138,9 @@ import WidgetProto
   @Test func `a delay of changes and the events come before the parts`() async throws {
     let limits = ServerLimits.with { $0.eagerChangesMax = 100 }
     try await withServer(limits: limits, log: TestLog.State(image: Self.image())) { server in
+      try server.onLoop { $0.streams.batchDelayMax = .seconds(3_600) }
       let request = WatchWidgetsRequest(
-        includeEvents: true, batchDelay: .seconds(10))
+        includeEvents: true, batchDelay: .seconds(3_600))
       let stream = try server.connect().watch(request)
       var mirror = Mirror()
       while !mirror.isSynced { try mirror.apply(#require(try stream.next())) }

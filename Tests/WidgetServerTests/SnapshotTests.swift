@@ -119,6 +119,27 @@ extension Providers {
     }
   }
 
+  @Test func `an answer in time counts, also if the daemon reads it later`() async throws {
+    let policy = AccessPolicy(ownerUIDs: [geteuid()], clientGID: 100)
+    try await withServer(policy: policy) { server in
+      let provider = SendableBox(try self.opened(server))
+      let request = try WireCodec().encode(GetSnapshotRequest(kind: .make("page")))
+      let caller = try server.onLoop { service -> SendableBox<OtherCaller> in
+        let caller = OtherCaller()
+        service.providers.snapshots.patience = .milliseconds(1)
+        request.withUnsafeBytes { service.perform(.getSnapshot, $0, call: 1, for: caller) }
+        service.turn.open()
+        // The loop looks at the time before it reads the answer.
+        try provider.value.send(
+          .snapshot(ProvideSnapshot(snapshotRequestID: 1, outcome: .data(SnapshotData()))))
+        usleep(10_000)
+        return SendableBox(caller)
+      }
+      try server.eventually { _ in caller.value.isAnswered }
+      #expect(try server.onLoop { _ in caller.value.preview?.isSample } == false)
+    }
+  }
+
   @Test func `snapshots that wait are answered at once if the process ends`() async throws {
     try await withServer { server in
       let provider = try self.opened(server)
@@ -168,8 +189,12 @@ private final class OtherCaller: CallResponder {
   let peer = Peer(uid: geteuid() + 1, gid: 100, pid: 1)
   let level = AccessPolicy.Level.client
   private(set) var isAnswered = false
+  private(set) var preview: Preview?
 
-  func respond<M: WireMessage>(_ message: M, to call: UInt32) { isAnswered = true }
+  func respond<M: WireMessage>(_ message: M, to call: UInt32) {
+    isAnswered = true
+    preview = (message as? GetSnapshotResponse)?.preview
+  }
   func respond(encoded message: [UInt8], to call: UInt32) { isAnswered = true }
   func refuse(_ status: RPCStatus, to call: UInt32) { isAnswered = true }
   func answerNow(_ body: () -> Void) { body() }

@@ -265,7 +265,9 @@ import WidgetProto
         }
         try server.eventually { $0.unsentBytes.bytes(of: geteuid()) == 0 }
         let ids = ["large"] + Array(repeating: "a", count: smallCalls)
-        let streams = try Self.ask(client, for: ids)
+        // All calls are there when the loop reads.
+        let asking = SendableBox(client)
+        let streams = try server.onLoop { _ in try Self.ask(asking.value, for: ids) }
         try server.eventually { $0.unsentBytes.bytes(of: geteuid()) > 0 }
         return (try held(), streams)
       }

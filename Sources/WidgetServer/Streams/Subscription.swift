@@ -58,9 +58,6 @@ final class Subscription {
     }
   }
 
-  /// The longest `batch_delay`.
-  static let batchDelayMax = Duration.seconds(10)
-
   init(
     id: UInt64, uid: UInt32, sink: any StreamSink, group: WatchGroup, options: Options,
     cursor: StreamCursor

@@ -21,8 +21,6 @@ extension WatchRounds {
   static let shortRoundMax = TimeAmount.microseconds(500)
   /// The longest pause after a round that takes longer than the interval of rounds, in intervals.
   static var pausesMax: Int { 10 }
-  /// The time after an event in which its effects are expected. Somebody who clicks looks at them.
-  static let eventEffectsMax = TimeAmount.seconds(1)
   /// The time that a turn may take to serve late streams.
   static let servingMax = TimeAmount.milliseconds(3)
   /// The maximum number of steps for one stream in one turn.

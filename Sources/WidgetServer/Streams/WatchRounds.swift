@@ -29,6 +29,8 @@ final class WatchRounds {
   /// Until this time, changes do not wait for later changes, because they may be the effects of an
   /// event.
   private(set) var hurriesUntil = NIODeadline.uptimeNanoseconds(0)
+  /// The time after an event in which its effects are expected. Somebody who clicks looks at them.
+  var eventEffectsMax = TimeAmount.seconds(1)
   private var timer: Scheduled<Void>?
   /// Ends a stream that cannot be served.
   var onFailure: (Subscription, RPCStatus) -> Void = { _, _ in }
@@ -209,7 +211,7 @@ final class WatchRounds {
   /// After an event, changes do not wait for later changes. Changes that wait already are sent,
   /// too.
   private func beginHurry(at instant: NIODeadline) {
-    hurriesUntil = instant + WatchRounds.eventEffectsMax
+    hurriesUntil = instant + eventEffectsMax
     for group in groups.values {
       for subscription in group.members where subscription.endBatch(at: instant) {
         markReady(subscription)

@@ -11,6 +11,8 @@ final class WatchStreams {
   private let context: ServiceContext
   private let audience: ProviderAudience
   private var subscriptions: [UInt64: Subscription] = [:]
+  /// The longest `batch_delay`.
+  var batchDelayMax = Duration.seconds(10)
 
   init(
     _ context: ServiceContext, _ storage: StorageHealth, audience: ProviderAudience,
@@ -72,8 +74,8 @@ final class WatchStreams {
     if let interval = request.minInterval, interval < .zero {
       throw .invalidField("min_interval", "It must not be negative.")
     }
-    if let delay = request.batchDelay, delay < .zero || delay > Subscription.batchDelayMax {
-      throw .invalidField("batch_delay", "0 to \(Subscription.batchDelayMax) is allowed.")
+    if let delay = request.batchDelay, delay < .zero || delay > batchDelayMax {
+      throw .invalidField("batch_delay", "0 to \(batchDelayMax) is allowed.")
     }
     let subscription = try add(
       group: group, sink: sink, peer: peer, position: position,
