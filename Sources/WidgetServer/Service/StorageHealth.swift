@@ -30,7 +30,7 @@ final class StorageHealth {
   private var wantsProbe = false
 
   /// The wait before the daemon itself tries to store something, after the last attempt.
-  private static let probePause = TimeAmount.seconds(5)
+  var probePause = TimeAmount.seconds(5)
   /// The minimum time without refused changes if only the daemon's own small attempt was stored.
   private static let probeCalm = TimeAmount.seconds(8)
   /// A failure that comes back within this time lasts longer. On an almost full disk, small changes are
@@ -120,13 +120,13 @@ final class StorageHealth {
   private func scheduleProbe() {
     guard !isProbeScheduled, context.phase == .serving else { return }
     isProbeScheduled = true
-    context.schedule(at: triedAt + StorageHealth.probePause) { [weak self] in self?.probeIsDue() }
+    context.schedule(at: triedAt + probePause) { [weak self] in self?.probeIsDue() }
   }
 
   private func probeIsDue() {
     isProbeScheduled = false
     guard failure != nil else { return }
-    guard NIODeadline.now() >= triedAt + StorageHealth.probePause else { return scheduleProbe() }
+    guard NIODeadline.now() >= triedAt + probePause else { return scheduleProbe() }
     wantsProbe = true
     context.turn.open()
   }
