@@ -60,6 +60,8 @@
     private(set) var inboxes: [UInt32: Inbox] = [:]
     private(set) var goAways: [(lastStream: UInt32, code: UInt32)] = []
     private(set) var pongs: [[UInt8]] = []
+    /// The server's PINGs that are not acknowledged.
+    private var pings: [[UInt8]] = []
     /// The server's SETTINGS, by number.
     private(set) var settings: [UInt16: UInt32] = [:]
     private(set) var bytesReceived = 0
@@ -118,6 +120,12 @@
     }
 
     func ping(_ data: [UInt8]) throws { try send(RawHTTP2.frame(Frame.ping, payload: data)) }
+
+    /// Acknowledges the PINGs so far, if the client does not do so by itself.
+    func acknowledgePings() throws {
+      for payload in pings { try send(RawHTTP2.frame(Frame.ping, flags: 1, payload: payload)) }
+      pings = []
+    }
 
     func reset(_ stream: UInt32, code: UInt32 = 8) throws {
       try send(
@@ -235,6 +243,7 @@
       case Frame.ping where isAcknowledgement: pongs.append(frame.payload)
       case Frame.ping where options.acknowledges:
         try? send(RawHTTP2.frame(Frame.ping, flags: 1, payload: frame.payload))
+      case Frame.ping: pings.append(frame.payload)
       case Frame.goAway: goAways.append((word(frame.payload), word(frame.payload, 4)))
       case Frame.windowUpdate where frame.stream == 0: sendWindow += Int(word(frame.payload))
       case Frame.windowUpdate:
