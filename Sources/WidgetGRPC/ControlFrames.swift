@@ -65,7 +65,7 @@
       connection.client.logClosing(because: "it sends too many control frames or empty frames")
       var frame = ByteBuffer()
       ControlFrameScanner.writeGoAway(into: &frame)
-      context.write(wrapOutboundOut(frame), promise: nil)
+      context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
       context.close(promise: nil)
     }
 

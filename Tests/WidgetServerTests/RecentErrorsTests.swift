@@ -1,3 +1,4 @@
+import NIOCore
 import Testing
 import WidgetCore
 import WidgetModel

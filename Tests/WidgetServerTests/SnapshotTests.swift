@@ -1,4 +1,5 @@
 import Glibc
+import NIOCore
 import Testing
 import WidgetCore
 import WidgetModel
