@@ -47,7 +47,7 @@ package enum DataDocument {
   package struct Failure: Error, Hashable, CustomStringConvertible {
     package let tag: String
     package let expected: String
-    package var description: String { "\(tag) needs \(expected)" }
+    package var description: String { "\(tag.prefix(64)) needs \(expected)" }
   }
 
   /// The value with all tags read, at every level.

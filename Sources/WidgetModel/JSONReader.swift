@@ -44,6 +44,10 @@ package struct JSONReader {
   private let bytes: [UInt8]
   private let origin: Origin
   private var offset = 0
+  /// Nil unless the members of the outermost object are read one by one.
+  private var members: [Member]?
+  /// The first mistake in a number of the present member.
+  private var mistake: Member.Mistake?
 
   /// Reads the whole text. Linear in its length.
   package static func value(
@@ -55,13 +59,43 @@ package struct JSONReader {
   /// Reads the whole text. Linear in its length.
   package static func value(of bytes: [UInt8], from origin: Origin) throws(Failure) -> Value {
     var reader = JSONReader(bytes, origin)
-    reader.skipSpace()
-    let value = try reader.value(depth: 0)
-    reader.skipSpace()
-    guard reader.offset == reader.bytes.count else {
-      throw reader.failure("there is more text after the value", .end)
-    }
+    return try reader.readAll()
+  }
+
+  @discardableResult
+  private mutating func readAll() throws(Failure) -> Value {
+    skipSpace()
+    let value = try value(depth: 0)
+    skipSpace()
+    guard offset == bytes.count else { throw failure("there is more text after the value", .end) }
     return value
+  }
+
+  /// An entry of the outermost object.
+  package struct Member {
+    package let key: String
+    /// A number that no int and no double can hold is null.
+    package let value: Value
+    /// The bytes of the value, from 0, after a byte order mark.
+    package let range: Range<Int>
+    /// Nil if all numbers of the value can be held.
+    package let mistake: Mistake?
+
+    package struct Mistake {
+      package let offset: Int
+      package let reason: String
+    }
+  }
+
+  /// The entries of an object, in their order. Nil if the text is another value. Linear in the
+  /// length of the text. A number that cannot be held is a mistake of its member only.
+  package static func members(of text: some StringProtocol) throws(Failure) -> [Member]? {
+    var reader = JSONReader(Array(text.utf8), .person)
+    reader.skipSpace()
+    let isObject = reader.next == UInt8(ascii: "{")
+    if isObject { reader.members = [] }
+    try reader.readAll()
+    return reader.members
   }
 
   /// Reads values that follow each other, as in JSON lines; none if there is only blank space.
@@ -85,7 +119,11 @@ package struct JSONReader {
 
   private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
 
-  private func failure(_ reason: String, _ site: Failure.Site = .rest) -> Failure {
+  /// - Parameter start: the place; nil for the present one.
+  private func failure(
+    _ reason: String, _ site: Failure.Site = .rest, at start: Int? = nil
+  ) -> Failure {
+    let offset = start ?? self.offset
     let before = bytes[..<min(offset, bytes.count)]
     let newline = UInt8(ascii: "\n")
     let line = before.reduce(1) { $1 == newline ? $0 + 1 : $0 }
@@ -152,14 +190,23 @@ package struct JSONReader {
     while true {
       skipSpace()
       guard next == UInt8(ascii: "\"") else { throw failure("expected a key in quotes", .key) }
+      let keyStart = offset
       let key = try string()
       guard origin == .program || seen.insert(Array(key.utf8)).inserted else {
-        throw failure("the key \(JSONWriter.quoted(key)) appears twice")
+        let shown = JSONWriter.quoted(JSONReader.shown(key))
+        throw failure("the key \(shown) appears twice", at: keyStart)
       }
       skipSpace()
       guard take(UInt8(ascii: ":")) else { throw failure("expected : after a key", .colon) }
       skipSpace()
-      entries.append(.init(key: key, value: try value(depth: depth + 1)))
+      let valueStart = offset
+      let value = try value(depth: depth + 1)
+      entries.append(.init(key: key, value: value))
+      if depth == 0, members != nil {
+        members?.append(
+          Member(key: key, value: value, range: valueStart..<offset, mistake: mistake))
+        mistake = nil
+      }
       skipSpace()
       if take(UInt8(ascii: "}")) { return ValueMap(entries) }
       guard take(UInt8(ascii: ",")) else { throw failure("expected , or } in an object", .comma) }
@@ -193,15 +240,34 @@ package struct JSONReader {
     if isWhole {
       if let int = Int64(text) { return .int(int) }
       guard origin == .program else {
-        throw failure("\(text) is outside 64 bits; write it with a fraction, or in quotes")
+        return try refuse(
+          "\(JSONReader.shown(text)) is outside 64 bits; write it with a fraction, or in quotes",
+          at: start)
       }
     }
     guard let double = Double(text), double.isFinite else {
-      var failure = self.failure("\(text) is larger than a double can be")
-      failure.isNumberTooLarge = true
-      throw failure
+      return try refuse(
+        "\(JSONReader.shown(text)) is larger than a double can be", at: start, isTooLarge: true)
     }
     return .double(double)
+  }
+
+  /// Refuses a number. If members are read one by one, notes the mistake and returns null.
+  private mutating func refuse(
+    _ reason: String, at start: Int, isTooLarge: Bool = false
+  ) throws(Failure) -> Value {
+    guard members != nil else {
+      var failure = failure(reason, at: start)
+      failure.isNumberTooLarge = isTooLarge
+      throw failure
+    }
+    mistake = mistake ?? Member.Mistake(offset: start, reason: reason)
+    return .null
+  }
+
+  /// A part of the text, for messages.
+  private static func shown(_ text: String) -> String {
+    text.utf8.count > 64 ? "\(text.prefix(64))…" : text
   }
 
   private mutating func string() throws(Failure) -> String {
@@ -262,7 +328,9 @@ package struct JSONReader {
   }
 
   private mutating func hexadecimal() throws(Failure) -> UInt16 {
-    guard offset + 4 <= bytes.count,
+    // `UInt16` also takes a sign.
+    guard offset + 4 <= bytes.count, bytes[offset] != UInt8(ascii: "+"),
+      bytes[offset] != UInt8(ascii: "-"),
       let code = UInt16(String(decoding: bytes[offset..<offset + 4], as: UTF8.self), radix: 16)
     else { throw failure("\\u needs four hexadecimal digits") }
     offset += 4

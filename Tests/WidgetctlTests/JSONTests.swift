@@ -26,7 +26,8 @@ struct JSONTests {
 
   @Test(arguments: [
     "", " ", "tru", "nul", "01", "-", "+1", "1.", ".5", "1e", "0x1", "NaN", "'a'", "\"a", "\"\\x\"",
-    "\"\\u12\"", "\"\\ud83d\"", "\"\\ude00\"", "\"a\nb\"", "[1", "[1,]", "[,1]", "{\"a\"}",
+    "\"\\u12\"",
+    "\"\\u+041\"", "\"\\u-000\"", "\"\\ud83d\"", "\"\\ude00\"", "\"a\nb\"", "[1", "[1,]", "[,1]", "{\"a\"}",
     "{\"a\":}", "{a:1}", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "1 2", "9223372036854775808", "1e999",
   ])
   func `a text that is not JSON is refused`(_ text: String) {
@@ -41,6 +42,36 @@ struct JSONTests {
     #expect(
       try JSONReader.value(of: text, from: .program)
         == .map(["a": .double(9_223_372_036_854_775_808)]))
+  }
+
+  @Test(arguments: [
+    ("{\"key\": 1,\n  \"key\": 2}", 2, 3, "the key \"key\" appears twice"),
+    ("[1, -9223372036854775809]", 1, 5, "-9223372036854775809 is outside 64 bits; "),
+    ("[1e999]", 1, 2, "1e999 is larger than a double can be"),
+    (
+      "[\(String(repeating: "9", count: 400))]", 1, 2,
+      "\(String(repeating: "9", count: 64))… is outside 64 bits; "
+    ),
+  ])
+  func `a mistake has the place where the key or the number begins`(
+    text: String, line: Int, column: Int, words: String
+  ) {
+    let failure = #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: text) }
+    #expect(failure?.line == line)
+    #expect(failure?.column == column)
+    #expect(failure?.reason.hasPrefix(words) == true, "\(String(describing: failure))")
+  }
+
+  @Test func `a number that nothing can hold is a mistake of its member only`() throws {
+    let members = try #require(
+      try JSONReader.members(of: "{\"a\": [1, 1e999, 1e998], \"b\": {\"c\": 2}}"))
+    #expect(members.map(\.key) == ["a", "b"])
+    #expect(members.map(\.mistake?.offset) == [10, nil])
+    #expect(members.map(\.range) == [6..<23, 30..<38])
+    #expect(members.last?.value == .map(["c": .int(2)]))
+    #expect(try JSONReader.members(of: "[1]") == nil)
+    #expect(throws: JSONReader.Failure.self) { try JSONReader.members(of: "{\"a\": 1e999,}") }
+    #expect(throws: JSONReader.Failure.self) { try JSONReader.members(of: "[1e999]") }
   }
 
   @Test func `plain JSON for programs has no tags`() {
