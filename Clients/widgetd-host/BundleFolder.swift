@@ -74,7 +74,7 @@ struct BundleFolder: Sendable {
         BundleSetting(
           name: field.name, type: "\(field.type)", value: defaults.values[field.name],
           defaultValue: field.defaultValue, summary: field.summary)
-      }, warnings: defaults.problems)
+      }, warnings: defaults.wholeProblems)
   }
 
   private func answer(

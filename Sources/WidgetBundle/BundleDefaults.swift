@@ -1,6 +1,5 @@
 import WidgetExpression
 public import WidgetModel
-import WidgetYAML
 
 /// The settings of a bundle: each has a default in the bundle's file, and the user may choose another
 /// value. Expressions read them as `defaults.NAME`.
@@ -18,6 +17,8 @@ public struct BundleDefaults: Sendable {
 
   /// The user's values that do not fit this version. Another version may take them.
   public var passedOver: ValueMap = [:]
+  /// The content of the user's file. Nil if there is none, or if it has a mistake.
+  public var written: UserSettings?
   /// The reasons, as messages.
   public var problems: [String] = []
   /// The mistake for which the user's file is not used; nil if there is none.
@@ -56,38 +57,59 @@ public struct BundleDefaults: Sendable {
     return fitted
   }
 
-  /// For each value of a user that this version does not take, a message with the reason.
-  public func problems(with settings: ValueMap) -> [String] {
-    settings.entries.compactMap { entry -> String? in
-      do throws(UnfitSetting) {
-        _ = try fitted(entry.value, for: entry.key)
-        return nil
-      } catch {
-        return problem(with: entry.value, of: entry.key, error)
+  /// A message with the reason for each value of a user that has no effect.
+  ///
+  /// - Parameter isWhole: whether the messages have the whole values. Otherwise, long values are
+  ///   cut.
+  public func problems(with settings: UserSettings, isWhole: Bool = false) -> [String] {
+    var problems: [String] = []
+    for entry in settings.values.entries {
+      do throws(UnfitSetting) { _ = try fitted(entry.value, for: entry.key) } catch {
+        problems.append(problem(with: entry.value, of: entry.key, error, isWhole: isWhole))
       }
     }
+    for value in settings.unreadable {
+      problems.append(
+        "your value \(BundleDefaults.shown(value.text, isWhole: isWhole)) of the setting "
+          + "\(value.name.prefix(64)) has no effect, because it has a mistake: "
+          + "\(BundleDefaults.fileName):\(value.mistake)\(BundleDefaults.endOfUnreadable)")
+    }
+    return problems
+  }
+
+  /// The problems with whole values, for an answer about values that will be deleted.
+  public var wholeProblems: [String] {
+    written.map { problems(with: $0, isWhole: true) } ?? problems
   }
 
   /// - Parameter reason: why the version does not take the value.
-  func problem(with value: Value, of name: String, _ reason: UnfitSetting) -> String {
-    let shown = if case .string(let text) = value { text } else { JSONWriter.compact(value) }
-    let short = shown.count > 80 ? "\(shown.prefix(80))…" : shown
+  private func problem(
+    with value: Value, of name: String, _ reason: UnfitSetting, isWhole: Bool
+  ) -> String {
+    let text = if case .string(let text) = value { text } else { JSONWriter.compact(value) }
+    let shown = BundleDefaults.shown(text, isWhole: isWhole)
     guard fields.contains(where: { $0.name == name }) else {
-      return "this version has no setting \(name.prefix(64)), so your value \(short) has no "
+      return "this version has no setting \(name.prefix(64)), so your value \(shown) has no "
         + "effect\(BundleDefaults.endOfUndeclared)"
     }
-    return "your value \(short) of the setting \(name) has no effect, because "
+    return "your value \(shown) of the setting \(name) has no effect, because "
       + "\(reason.message)\(BundleDefaults.endOfUnfit)"
+  }
+
+  private static func shown(_ text: String, isWhole: Bool) -> String {
+    isWhole || text.utf8.count <= 80 ? text : "\(text.prefix(80))…"
   }
 
   private static let endOfUndeclared = "; it stays in \(fileName) for a later version"
   private static let endOfUnfit =
     "; the default holds, and it stays in \(fileName) for a later version"
+  private static let endOfUnreadable =
+    "; correct it in \(fileName), or set it again with `widgetctl bundle set`"
 
-  /// The part of a problem that names a value which a version does not take: all but the words about
-  /// the file. Nil for other problems.
+  /// The problem without its last part, which speaks of the file. Nil if the problem is not about
+  /// one value.
   public static func unusedValue(in problem: String) -> String? {
-    [endOfUnfit, endOfUndeclared].first { problem.hasSuffix($0) }
+    [endOfUnfit, endOfUndeclared, endOfUnreadable].first { problem.hasSuffix($0) }
       .map { String(problem.dropLast($0.count)) }
   }
 
@@ -96,43 +118,28 @@ public struct BundleDefaults: Sendable {
     public let message: String
   }
 
-  /// The user's values in the text of `fileName`, also those that no version takes.
+  /// The message about a mistake for which the user's file is not used.
   ///
-  /// - Throws: the first mistake of the text.
-  public static func values(in settings: String) throws(BundleProblem) -> ValueMap {
-    guard settings.contains(where: { !$0.isWhitespace }) else {
-      throw BundleProblem(line: 1, column: 1, message: "the file is empty, or cannot be read")
+  /// - Parameter path: of the file.
+  public static func words(
+    about mistake: BundleProblem, in path: String = BundleDefaults.fileName
+  ) -> String {
+    guard mistake.line > 0 else {
+      return startOfUnreadable + mistake.message
+        + (mistake.hint.isEmpty ? "" : "; \(mistake.hint)")
     }
-    let root: Value
-    do throws(JSONReader.Failure) {
-      root = try JSONReader.value(of: settings, from: .person)
-    } catch {
-      let mistake = JSONMistake(error, in: settings)
-      // The host reads only a file of this name, so YAML is no way out.
-      let comments = "JSON has no comments"
-      throw BundleProblem(
-        line: mistake.place.line, column: mistake.place.column, message: mistake.message,
-        hint: mistake.hint.hasPrefix(comments) ? comments : mistake.hint)
-    }
-    guard case .map(let map) = root else {
-      throw BundleProblem(line: 1, column: 1, message: "this is not a JSON object")
-    }
-    var values: ValueMap = [:]
-    for entry in map.entries {
-      do throws(DataDocument.Failure) {
-        values[entry.key] = try DataDocument.untagged(entry.value)
-      } catch {
-        throw BundleProblem(
-          line: 1, column: 1, path: entry.key, message: "the value of \(entry.key): \(error)")
-      }
-    }
-    return values
+    return "\(path):\(mistake.line):\(mistake.column): \(mistake.message)\(endOfMistake); "
+      + (mistake.hint.isEmpty ? "" : "\(mistake.hint); ")
+      + "correct the file, or \(SettingsFile.removal(of: "it"))"
   }
 
-  /// The message about a mistake in the user's file.
-  public static func words(about mistake: BundleProblem) -> String {
-    "the defaults hold, because the file of settings has a mistake: \(fileName):\(mistake); correct "
-      + "it, or remove it and set each value again with `widgetctl bundle set`"
+  private static let startOfUnreadable = "the defaults hold, because "
+  private static let endOfMistake = ", so the defaults hold"
+
+  /// Whether a message is about a mistake for which nobody can name the values of the user's file.
+  public static func hidesValues(_ problem: String) -> Bool {
+    guard !problem.contains(UserSettings.emptyMessage + endOfMistake) else { return false }
+    return problem.hasPrefix(startOfUnreadable) || problem.contains(endOfMistake + "; ")
   }
 
   var type: ExpressionType { .record(RecordType(fields, isOpen: false)) }
@@ -141,25 +148,31 @@ public struct BundleDefaults: Sendable {
 extension BundleFileReader {
   /// The declared settings, with the user's values.
   ///
-  /// - Parameter settings: the text of the user's file; nil if there is none.
-  func defaults(_ item: Item?, settings: String?) -> BundleDefaults {
+  /// - Parameter settings: the user's file; nil if there is none.
+  func defaults(_ item: Item?, settings: SettingsFile?) -> BundleDefaults {
     var defaults = BundleDefaults()
     defaults.fields = reading.fields(item, of: "settings", mayBeRequired: false)
-    guard let settings else { return defaults }
-    let values: ValueMap
-    do throws(BundleProblem) { values = try BundleDefaults.values(in: settings) } catch {
+    let written: UserSettings
+    do throws(BundleProblem) {
+      switch settings {
+      case nil: return defaults
+      case .text(let text)?: written = try UserSettings(text)
+      case .unreadable(let reason)?: throw BundleProblem(line: 0, column: 0, message: reason)
+      }
+    } catch {
       defaults.mistake = error
       defaults.problems = [BundleDefaults.words(about: error)]
       return defaults
     }
-    for entry in values.entries {
+    for entry in written.values.entries {
       do throws(BundleDefaults.UnfitSetting) {
         defaults.chosen[entry.key] = try defaults.fitted(entry.value, for: entry.key)
       } catch {
         defaults.passedOver[entry.key] = entry.value
-        defaults.problems.append(defaults.problem(with: entry.value, of: entry.key, error))
       }
     }
+    defaults.written = written
+    defaults.problems = defaults.problems(with: written)
     return defaults
   }
 }

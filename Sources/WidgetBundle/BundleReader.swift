@@ -17,12 +17,12 @@ public enum BundleReader {
   ///
   /// - Parameters:
   ///   - isJSON: whether the text must be JSON, as in a file `*.json`.
-  ///   - settings: the user's values for the bundle's settings: the text of `BundleDefaults.fileName`.
+  ///   - settings: the file with the user's values for the bundle's settings; nil if there is none.
   ///   - environment: the host's variables, for `environment.NAME` in expressions.
   ///   - timeZones: the rules of time zones, for expressions.
   /// - Throws: all mistakes in the text.
   public static func read(
-    _ text: String, isJSON: Bool = false, settings: String? = nil,
+    _ text: String, isJSON: Bool = false, settings: SettingsFile? = nil,
     environment: [String: String] = [:],
     timeZones: (@Sendable (String) -> TimeZoneRules?)? = nil
   ) throws(InvalidBundle) -> Bundle {
@@ -105,7 +105,7 @@ struct BundleFileReader {
     }
   }
 
-  func read(_ item: Item, settings: String?) -> Bundle? {
+  func read(_ item: Item, settings: SettingsFile?) -> Bundle? {
     if BundleFileReader.isForApply(item) {
       reading.report(
         item, "this is not a bundle, but a set of widgets and kinds",

@@ -58,7 +58,7 @@ struct BundleFinder {
     return try FileBytes.all(of: file, path, bytesMax: limits.archiveBytesMax)
   }
 
-  func find(in folder: Folder, settings: String? = nil) throws(BundleInstallerError)
+  func find(in folder: Folder, settings: SettingsFile? = nil) throws(BundleInstallerError)
     -> BundleInstaller.Found
   {
     let name = try BundleFinder.fileName(in: folder)
@@ -79,7 +79,7 @@ struct BundleFinder {
   }
 
   private func found(
-    _ bytes: [UInt8], file: String, settings: String? = nil
+    _ bytes: [UInt8], file: String, settings: SettingsFile? = nil
   ) throws(BundleInstallerError) -> BundleInstaller.Found {
     guard let text = String(validating: bytes, as: UTF8.self) else {
       if let format = BundleFinder.otherArchive(bytes) {

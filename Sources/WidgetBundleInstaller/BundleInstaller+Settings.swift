@@ -11,56 +11,119 @@ extension BundleInstaller {
 
   /// An installed bundle with its settings.
   ///
-  /// - Throws: if there is no such bundle, or if its file or its file of settings has a mistake.
+  /// - Throws: if there is no such bundle, if its file has a mistake, or if its file of settings
+  ///   cannot be read. A mistake in the file of settings is in `Bundle.defaults`.
   public func configured(_ id: String) throws(BundleInstallerError) -> Bundle {
     let folder = try folder(of: id)
-    return try read(in: folder, settings: settings(in: folder)).bundle
+    return try read(in: folder, settings: settings(in: folder).map { .text($0) }).bundle
   }
 
-  /// The user's values in the folder of a bundle, also those that the installed version does not take.
-  /// Empty if there are none, or if the file of settings cannot be used.
+  /// The user's values in the folder of a bundle, also those that the installed version does not
+  /// take. A value with a mistake is its text. Empty if there are none, or if the file of settings
+  /// cannot be used.
   ///
   /// - Parameter id: also the name of a listed folder that is no id.
   public func chosenSettings(of id: String) -> ValueMap {
-    guard let text = settingsText(of: id) else { return [:] }
-    return (try? BundleDefaults.values(in: text)) ?? [:]
+    guard let folder = settingsFolder(of: id),
+      case .success(let settings?) = writtenSettings(in: folder)
+    else { return [:] }
+    var values = settings.values
+    for value in settings.unreadable { values[value.name] = .string(value.text) }
+    return values
+  }
+
+  /// Whether the folder of a bundle has a file of settings whose values nobody can name.
+  ///
+  /// - Parameter id: also the name of a listed folder that is no id.
+  public func hidesSettings(of id: String) -> Bool {
+    settingsFolder(of: id).map { hiddenSettings(in: $0) != nil } ?? false
+  }
+
+  /// The same as `settingsProblems`, with the bundle and its version.
+  public func droppedSettings(by bundle: Bundle) -> [String] {
+    settingsProblems(with: bundle).map { "bundle \(bundle.id) \(bundle.version): \($0)" }
   }
 
   /// For each of the user's values that a version does not take, a message with the reason. The
-  /// values are those of the installed version. If its file of settings has a mistake, a message
+  /// values are those of the installed version. If its file of settings cannot be used, a message
   /// about this.
-  public func droppedSettings(by bundle: Bundle) -> [String] {
-    guard let text = settingsText(of: bundle.id) else { return [] }
-    let problems: [String]
-    do throws(BundleProblem) {
-      problems = bundle.defaults.problems(with: try BundleDefaults.values(in: text))
-    } catch {
-      problems = [BundleDefaults.words(about: error)]
+  public func settingsProblems(with bundle: Bundle) -> [String] {
+    guard let folder = settingsFolder(of: bundle.id) else { return [] }
+    switch writtenSettings(in: folder) {
+    case .success(let settings): return settings.map { bundle.defaults.problems(with: $0) } ?? []
+    case .failure(let mistake):
+      let path = "\(folder.path)/\(BundleDefaults.fileName)"
+      return [BundleDefaults.words(about: mistake, in: path)]
     }
-    return problems.map { "bundle \(bundle.id) \(bundle.version): \($0)" }
   }
 
-  /// The text of a bundle's file of settings. Nil if there is none, or if it cannot be read.
-  private func settingsText(of id: String) -> String? {
-    guard let bundles = try? existing(id, mayBeMisnamed: true), bundles.entry(id) == .folder,
-      let folder = try? bundles.folder(id)
+  private func settingsFolder(of id: String) -> Folder? {
+    guard let bundles = try? existing(id, mayBeMisnamed: true), bundles.entry(id) == .folder
     else { return nil }
-    return try? settings(in: folder)
+    return try? bundles.folder(id)
+  }
+
+  /// The content of the file of settings; nil if there is none. A problem without a line if the file
+  /// cannot be read.
+  private func writtenSettings(in folder: Folder) -> Result<UserSettings?, BundleProblem> {
+    let text: String?
+    do throws(BundleInstallerError) { text = try settings(in: folder) } catch {
+      guard case .refused(let message, let hint) = error else {
+        return .failure(BundleProblem(line: 0, column: 0, message: error.text))
+      }
+      return .failure(BundleProblem(line: 0, column: 0, message: message, hint: hint))
+    }
+    guard let text else { return .success(nil) }
+    do throws(BundleProblem) { return .success(try UserSettings(text)) } catch {
+      return .failure(error)
+    }
+  }
+
+  /// The reason why nobody can name the values in a file of settings. Nil if it has none, or if
+  /// their names are known.
+  private func hiddenSettings(in folder: Folder) -> BundleProblem? {
+    guard case .file? = folder.entry(BundleDefaults.fileName),
+      case .failure(let mistake) = writtenSettings(in: folder),
+      BundleDefaults.hidesValues(BundleDefaults.words(about: mistake))
+    else { return nil }
+    return mistake
   }
 
   /// The sorted paths of the files in a bundle's folder that a removal of it needs `force` for. The
   /// file of settings is one of them only if nobody can name its values.
   func irreplaceable(in folder: Folder) throws(BundleInstallerError) -> [String] {
     var paths = try BundleOrigin.valuable(in: folder)
-    if hasUnusableSettings(folder) { paths.append(BundleDefaults.fileName) }
+    if hiddenSettings(in: folder) != nil { paths.append(BundleDefaults.fileName) }
     return paths.sorted()
   }
 
-  private func hasUnusableSettings(_ folder: Folder) -> Bool {
-    guard case .file? = folder.entry(BundleDefaults.fileName) else { return false }
-    guard let text = try? settings(in: folder) else { return true }
-    let isBlank = text.allSatisfy { $0.isWhitespace }
-    return !isBlank && (try? BundleDefaults.values(in: text)) == nil
+  private static let writtenFilesWords = "would delete files that you wrote into"
+  private static let hiddenSettingsWords = "so its values cannot be named"
+
+  /// Whether `remove` refuses to delete files that it would delete with `force`.
+  ///
+  /// - Parameter message: of the error.
+  public static func isAboutWrittenFiles(_ message: String) -> Bool {
+    message.contains(writtenFilesWords) || message.contains(hiddenSettingsWords)
+  }
+
+  /// Throws if a removal would delete files for which it needs `force`.
+  ///
+  /// - Parameter files: these files.
+  func checkAreDispensable(
+    _ files: [String], of id: String, in bundles: Folder
+  ) throws(BundleInstallerError) {
+    guard !files.isEmpty else { return }
+    let name = "\(id)/\(BundleDefaults.fileName)"
+    guard files == [name], let mistake = hiddenSettings(in: try bundles.folder(id)) else {
+      throw .refused(
+        "this \(BundleInstaller.writtenFilesWords) \(path): " + BundleInstaller.few(files),
+        hint: "move these files elsewhere, or delete them with --force")
+    }
+    let place = mistake.line > 0 ? "\(name):\(mistake.line):\(mistake.column): " : ""
+    throw .refused(
+      "\(place)\(mistake.message), \(BundleInstaller.hiddenSettingsWords)",
+      hint: "correct the file, or delete it with --force")
   }
 
   /// Changes the user's values for settings: all, or none.
@@ -72,25 +135,30 @@ extension BundleInstaller {
     try changeSettings(of: id) { (bundle) throws(BundleInstallerError) in
       let defaults = bundle.defaults
       var chosen = defaults.passedOver
+      // A value with a mistake stays as it is written.
+      var unreadable = defaults.written?.unreadable ?? []
       for entry in defaults.chosen.entries { chosen[entry.key] = entry.value }
       for entry in values.entries {
         do throws(BundleDefaults.UnfitSetting) {
           chosen[entry.key] = try defaults.fitted(entry.value, for: entry.key)
+          unreadable.removeAll { $0.name == entry.key }
         } catch {
           throw .refused("bundle \(id): \(error.message)", hint: "")
         }
       }
       for key in unset {
-        guard chosen[key] != nil || defaults.fields.contains(where: { $0.name == key }) else {
-          let near = key.closest(among: defaults.fields.map(\.name) + chosen.keys)
+        let written = chosen.keys + unreadable.map(\.name)
+        guard written.contains(key) || defaults.fields.contains(where: { $0.name == key }) else {
+          let near = key.closest(among: defaults.fields.map(\.name) + written)
           throw .refused(
             "bundle \(id): there is no setting \"\(key.prefix(64))\"",
             hint: near.map { "did you mean \"\($0)\"?" }
               ?? "`widgetctl bundle set \(id)` lists them")
         }
         chosen[key] = nil
+        unreadable.removeAll { $0.name == key }
       }
-      return chosen.isEmpty ? nil : JSONWriter.compact(.map(chosen)) + "\n"
+      return UserSettings.text(of: chosen, and: unreadable)
     }
   }
 
@@ -106,7 +174,7 @@ extension BundleInstaller {
     let lock = try InstallerLock(try existing(id))
     defer { lock.release() }
     let folder = try folder(of: id)
-    let bundle = try read(in: folder, settings: settings(in: folder)).bundle
+    let bundle = try read(in: folder, settings: settings(in: folder).map { .text($0) }).bundle
     let name = BundleDefaults.fileName
     if let mistake = bundle.defaults.mistake {
       throw .refused(
@@ -122,6 +190,11 @@ extension BundleInstaller {
       throw .refused(
         "the settings would have \(text.utf8.count) bytes; the limit is "
           + "\(BundleInstaller.settingsBytesMax)", hint: "choose shorter values")
+    }
+    do throws(BundleProblem) { _ = try UserSettings(text) } catch {
+      throw .refused(
+        "bundle \(id): nobody could read the new settings again: \(error.message)",
+        hint: "choose another value")
     }
     let new = BundleInstaller.newSettingsName
     if folder.entry(new) != nil { try folder.remove(new) }
@@ -148,14 +221,20 @@ extension BundleInstaller {
     default:
       throw .refused(
         "\(folder.path)/\(BundleDefaults.fileName) is not a file",
-        hint: "remove it, and set each value again with `widgetctl bundle set`")
+        hint: SettingsFile.removal(of: "it"))
     }
-    let bytes = try folder.read(
-      BundleDefaults.fileName, bytesMax: BundleInstaller.settingsBytesMax)
+    let bytes: [UInt8]
+    do throws(BundleInstallerError) {
+      bytes = try folder.read(
+        BundleDefaults.fileName, bytesMax: BundleInstaller.settingsBytesMax)
+    } catch {
+      guard case .refused(let message, let hint) = error else { throw error }
+      throw .refused(message, hint: hint.replacing("make the bundle", with: "make the file"))
+    }
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw .refused(
         "\(folder.path)/\(BundleDefaults.fileName) is not well-formed UTF-8",
-        hint: "save it as UTF-8, or remove it and set each value again with `widgetctl bundle set`")
+        hint: "save it as UTF-8, or \(SettingsFile.removal(of: "it"))")
     }
     return text
   }

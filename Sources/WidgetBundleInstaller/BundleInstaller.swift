@@ -87,7 +87,9 @@ public struct BundleInstaller: Sendable {
     try finder.find(in: bytes, name: name)
   }
 
-  func read(in folder: Folder, settings: String? = nil) throws(BundleInstallerError) -> Found {
+  func read(
+    in folder: Folder, settings: SettingsFile? = nil
+  ) throws(BundleInstallerError) -> Found {
     try finder.find(in: folder, settings: settings)
   }
 
@@ -355,11 +357,7 @@ public struct BundleInstaller: Sendable {
           "\(BundleInstaller.versionsName)/\(id)/\(name)/\($0)"
         }
       }
-      guard written.isEmpty else {
-        throw .refused(
-          "this \(BundleInstaller.writtenFilesWords) \(path): " + BundleInstaller.few(written),
-          hint: "move these files elsewhere, or delete them with --force")
-      }
+      try checkAreDispensable(written, of: id, in: bundles)
     }
     // Nothing is removed unless all of it can be.
     if isLive { try checkIsRemovable(id, in: bundles) }
@@ -372,15 +370,6 @@ public struct BundleInstaller: Sendable {
     try discard("\(BundleInstaller.versionsName)/\(id)", in: bundles)
     let all = try bundles.folder(BundleInstaller.versionsName)
     if try all.names().isEmpty { try bundles.remove(BundleInstaller.versionsName) }
-  }
-
-  private static let writtenFilesWords = "would delete files that you wrote into"
-
-  /// Whether `remove` refuses to delete files that it would delete with `force`.
-  ///
-  /// - Parameter message: of the error.
-  public static func isAboutWrittenFiles(_ message: String) -> Bool {
-    message.contains(writtenFilesWords)
   }
 
   /// The id of the bundle in a folder, by which the host knows it. Nil if another folder has the

@@ -24,6 +24,16 @@ public enum BundleInstallerError: Error, Sendable {
       hint: isFull(errno) ? "make room on its file system, and try again" : "")
   }
 
+  /// The error on one line, with its next step.
+  var text: String {
+    switch self {
+    case .invalid(let file, let problems): "\(file): \(problems)"
+    case .refused(let message, let hint), .notFound(let message, let hint):
+      BundleInstallerError.text(message, hint: hint)
+    case .system(let message, let number): BundleInstallerError.text(message, errno: number)
+    }
+  }
+
   /// The error with other words before its message. The mistakes of a file stay as they are,
   /// because each has its place.
   func preceded(by words: String) -> BundleInstallerError {

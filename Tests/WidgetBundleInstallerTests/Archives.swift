@@ -47,11 +47,15 @@ final class Scratch {
   }
 
   func read(_ name: String) -> String? {
+    bytes(name).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  func bytes(_ name: String) -> [UInt8]? {
     guard let file = fopen("\(path)/\(name)", "r") else { return nil }
     defer { fclose(file) }
     var bytes = [UInt8](repeating: 0, count: 1 << 20)
     let count = fread(&bytes, 1, bytes.count, file)
-    return String(decoding: bytes[..<count], as: UTF8.self)
+    return Array(bytes[..<count])
   }
 
   /// Everything below a folder: relative paths, sorted, folders with a slash.

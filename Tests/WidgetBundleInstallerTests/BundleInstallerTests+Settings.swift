@@ -14,13 +14,13 @@ extension BundleInstallerTests {
   }
 
   @Test(arguments: [
-    (#"{"unit": "F", "unit": "K"}"#, ".settings.json:1:21: the key \"unit\" appears twice"),
+    (#"{"unit": "F", "unit": "K"}"#, ".settings.json:1:15: the key \"unit\" appears twice"),
     ("{\n  unit: F\n}", ".settings.json:2:3: "),
     (#"{"unit": "F",}"#, ".settings.json:1:14: "),
     ("{\"unit\": \"F\"}\nmore", ".settings.json:2:1: there is more text after the value"),
     ("{\"unit\": \"F\"} # mine", ".settings.json:1:15: "),
     ("[1]", ".settings.json:1:1: this is not a JSON object"),
-    (#"{"unit": {"$duration": "soon"}}"#, ".settings.json:1:1: the value of unit: $duration needs"),
+    (#"[{"$duration": "soon"}]"#, ".settings.json:1:1: this is not a JSON object"),
     ("", ".settings.json:1:1: the file is empty"),
   ])
   func `a mistake in the file of settings is named with its place, and nothing overwrites it`(
@@ -33,7 +33,8 @@ extension BundleInstallerTests {
     #expect(defaults.problems.count == 1)
     #expect(defaults.problems.first?.contains(words) == true, "\(defaults.problems)")
     let bundle = try installer.configured("desk")
-    #expect(installer.droppedSettings(by: bundle).first?.contains(words) == true)
+    let dropped = installer.droppedSettings(by: bundle)
+    #expect(dropped.first?.contains("\(installer.path)/desk/\(words)") == true, "\(dropped)")
     let message = refusal { () throws(BundleInstallerError) in
       try installer.changeSettings(of: "desk", to: ["unit": .string("F")])
     }
@@ -50,6 +51,91 @@ extension BundleInstallerTests {
       try installer.changeSettings(of: "desk", to: ["unit": .string("F")])
     }
     #expect(message.hasSuffix(".settings.json is not well-formed UTF-8"), "\(message)")
+    #expect(scratch.bytes(Self.file) == bytes)
+  }
+
+  @Test(
+    arguments: [
+      (Array("{\"unit\": \"".utf8) + [0xFF], "is not well-formed UTF-8; save it as UTF-8"),
+      (Array(repeating: 0x20, count: 70_000), "has more than 65536 bytes; make the file smaller"),
+    ] as [([UInt8], String)])
+  func `a file of settings that cannot be read is reported, and a removal needs --force`(
+    bytes: [UInt8], words: String
+  ) throws {
+    try installSettable()
+    scratch.write(Self.file, bytes)
+    let found = try installer.read(bytes: Array(Texts.bundle("desk").utf8), name: "desk.yaml")
+    let dropped = installer.droppedSettings(by: found.bundle)
+    #expect(dropped.count == 1)
+    #expect(dropped.first?.contains("\(scratch.path)/\(Self.file) \(words)") == true, "\(dropped)")
+    #expect(installer.hidesSettings(of: "desk"))
+    let message = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
+    #expect(message.hasSuffix(", so its values cannot be named"), "\(message)")
+    #expect(BundleInstaller.isAboutWrittenFiles(message))
+    try installer.remove("desk", force: true)
+    #expect(try installer.list().isEmpty)
+  }
+
+  @Test(arguments: [
+    ("99999999999999999999", "1:23: 99999999999999999999 is outside 64 bits; write it with"),
+    ("[1e999]", "1:24: 1e999 is larger than a double can be"),
+    (#"{"$duration": "soon"}"#, "1:23: $duration needs a duration such as 1.5s"),
+    (#"{"$note": 1}"#, "1:23: $note needs another name"),
+  ])
+  func `a value with a mistake leaves the other values in force`(
+    value: String, words: String
+  ) throws {
+    try installSettable("{step: C, unit: C}")
+    scratch.write(Self.file, #"{"unit": "Ü", "step": \#(value)}"#)
+    let defaults = try installer.configured("desk").defaults
+    #expect(defaults.values == ["step": .string("C"), "unit": .string("Ü")])
+    #expect(defaults.mistake == nil)
+    let problem = try #require(defaults.problems.first)
+    #expect(defaults.problems.count == 1)
+    #expect(
+      problem.hasPrefix(
+        "your value \(value) of the setting step has no effect, because it has a mistake: "
+          + ".settings.json:\(words)"), "\(problem)")
+    #expect(!installer.hidesSettings(of: "desk"))
+    #expect(
+      installer.chosenSettings(of: "desk") == ["step": .string(value), "unit": .string("Ü")])
+    // A change of another value keeps the text.
+    try installer.changeSettings(of: "desk", to: ["unit": .string("K")])
+    #expect(scratch.read(Self.file) == "{\"unit\":\"K\",\"step\":\(value)}\n")
+    try installer.changeSettings(of: "desk", to: ["step": .string("D")])
+    #expect(try installer.configured("desk").defaults.problems.isEmpty)
+    scratch.write(Self.file, #"{"step": \#(value)}"#)
+    try installer.changeSettings(of: "desk", to: [:], unset: ["step"])
+    #expect(scratch.read(Self.file) == nil)
+  }
+
+  @Test func `settings that nobody could read again are not written`() throws {
+    try installSettable()
+    func set(_ levels: Int) throws(BundleInstallerError) {
+      let value =
+        String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
+      try installer.changeSettings(of: "desk") { (_) throws(BundleInstallerError) in
+        "{\"unit\":\(value)}"
+      }
+    }
+    try set(63)
+    let before = scratch.read(Self.file)
+    let message = refusal { () throws(BundleInstallerError) in try set(65) }
+    #expect(message.contains("nests deeper than 64 levels"), "\(message)")
+    #expect(before != nil)
+    #expect(scratch.read(Self.file) == before)
+  }
+
+  @Test func `a long value that a version does not take is whole in the answer about its loss`()
+    throws
+  {
+    try installSettable()
+    let long = String(repeating: "x", count: 200)
+    scratch.write(Self.file, #"{"gone": "\#(long)"}"#)
+    let defaults = try installer.configured("desk").defaults
+    #expect(defaults.problems.allSatisfy { $0.contains("xx…") })
+    let words = "this version has no setting gone, so your value \(long) has no effect"
+    #expect(defaults.wholeProblems.compactMap(BundleDefaults.unusedValue(in:)) == [words])
   }
 
   @Test(arguments: ["=a", "==a", "=", "#f00", "1e3"])
@@ -73,7 +159,8 @@ extension BundleInstallerTests {
     try installSettable()
     scratch.write(Self.file, "{\"unit\": \"F\" \"step\": 2}")
     let message = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
-    #expect(message.hasSuffix(": desk/.settings.json"), "\(message)")
+    let words = "desk/.settings.json:1:14: expected , or } in an object, so its values cannot be"
+    #expect(message == words + " named")
     #expect(BundleInstaller.isAboutWrittenFiles(message))
     #expect(scratch.read(Self.file) != nil)
     try installer.remove("desk", force: true)

@@ -151,7 +151,7 @@ import WidgetModel
               id: more
               on: {press: {set: {n: data.n + defaults.step}}}
         """, data: "") + "widgets: [{id: w, kind: k}]\n"
-    let bundle = try BundleReader.read(text, settings: settings)
+    let bundle = try BundleReader.read(text, settings: settings.map { .text($0) })
     let daemon = try Daemon(bundle)
     let id = try #require(WidgetID("w"))
     try daemon.apply(.sendEvent(EventDraft(widgetID: id, nodeID: "more", name: "press")))

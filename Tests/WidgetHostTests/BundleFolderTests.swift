@@ -27,7 +27,13 @@ struct BundleFolderTests {
 
   private func look(into folder: String) -> String {
     let refuse: BundleFolders.Reader = { text, _, settings in
-      .failure(BundleRefusal(problems: ["1:1: read: \(text)\(settings ?? "")"]))
+      let words =
+        switch settings {
+        case nil: ""
+        case .text(let text)?: text
+        case .unreadable(let reason)?: ", but \(reason)"
+        }
+      return .failure(BundleRefusal(problems: ["1:1: read: \(text)\(words)"]))
     }
     switch BundleFolders.look(into: folder, refuse) {
     case .broken(let problem, _): return problem
@@ -273,10 +279,29 @@ struct BundleFolderTests {
     unlink("\(place.bundle)/bundle.yaml")
     try Data("text".utf8).write(to: URL(fileURLWithPath: "\(place.bundle)/bundle.yaml"))
     try #require(link(secret, "\(place.bundle)/\(BundleDefaults.fileName)") == 0)
-    #expect(look(into: place.bundle).hasSuffix("read: text"))
+    let unread = look(into: place.bundle)
+    #expect(unread.contains("read: text, but \(place.bundle)/.settings.json is a hard link"))
     // If it belongs to the same user, it is read like other files.
     try #require(chown(secret, geteuid(), getegid()) == 0)
     #expect(look(into: place.bundle).hasSuffix("read: texttext"))
+  }
+
+  @Test(
+    arguments: [
+      ([0x7B, 0xFF], "is not well-formed UTF-8; save it as UTF-8"),
+      (Array(repeating: 0x20, count: 70_000), "has more than 65536 bytes; make the file smaller"),
+    ] as [([UInt8], String)])
+  func `settings that cannot be read are no settings, and the reason is known`(
+    bytes: [UInt8], words: String
+  ) throws {
+    let place = try Place()
+    let path = "\(place.bundle)/\(BundleDefaults.fileName)"
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+    let told = look(into: place.bundle)
+    #expect(told.contains("read: text, but \(path) \(words)"), "\(told)")
+    let read = try BundleReader.read(
+      "{bundle: desk, format: 1, version: 1.0.0, defaults: {n: 1}}", settings: .unreadable("no"))
+    #expect(read.defaults.problems == ["the defaults hold, because no"])
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root can give files away"))

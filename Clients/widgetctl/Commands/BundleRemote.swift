@@ -266,7 +266,7 @@ enum BundleRemote {
       values: known ?? [],
       staying: known == nil ? [] : await StayingWidgets.ask(of: ids, session))
     for id in ids {
-      guard let settings = await LostSettings.ask(of: id, session) else {
+      guard let settings = await LostSettings.ask(of: id, force: force, session) else {
         BundleText.warn(LostSettings.unknown(id))
         continue
       }

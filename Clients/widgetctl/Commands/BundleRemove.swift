@@ -48,6 +48,10 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     let there = Set((try? installer.list())?.map(\.id) ?? ids)
     let going = ids.filter { there.contains($0) }
     if known == nil, !going.isEmpty { BundleText.warn(LostValues.unknown(going)) }
+    // Without --force, the removal is refused, and the refusal names the mistake.
+    for id in going where force && installer.hidesSettings(of: id) {
+      BundleText.warn(LostSettings.unknown(id))
+    }
     let losses = BundleLosses(
       values: known ?? [], settings: LostSettings.find(of: ids, in: installer),
       staying: known == nil

@@ -63,7 +63,10 @@ struct BundleSetCommand: AsyncParsableCommand {
       () throws(BundleInstallerError) in
       try installer.configured(id).defaults
     }
-    for problem in defaults.problems { BundleText.warn("bundle \(id): \(problem)") }
+    let path = "\(installer.path)/\(id)/\(BundleDefaults.fileName)"
+    let problems =
+      defaults.mistake.map { [BundleDefaults.words(about: $0, in: path)] } ?? defaults.problems
+    for problem in problems { BundleText.warn("bundle \(id): \(problem)") }
     show(
       defaults.fields.map { field in
         BundleSetting(

@@ -22,34 +22,45 @@ struct LostSettings: Hashable, Sendable {
     bundles.compactMap { LostSettings(of: $0, installer.chosenSettings(of: $0)) }
   }
 
-  /// The user's values that a version of an installed bundle does not take. They stay in the file of
-  /// settings.
+  /// The user's values that a version of an installed bundle does not take, or the mistake for
+  /// which the file of settings is not used. The values stay in the file.
   ///
   /// - Parameter global: nil to look into the usual folder, without a question to the daemon.
   static func dropped(by bundle: Bundle, _ global: GlobalOptions?) async -> [BundleProblem] {
     var place: String?
     if let global { place = await BundleStanding.folder(of: bundle.id, global) }
     guard let folder = place ?? (try? BundleFolderOptions.usual()) else { return [] }
-    let settings = BundleFolderOptions.installer(at: folder).chosenSettings(of: bundle.id)
-    return bundle.defaults.problems(with: settings).map {
+    return BundleFolderOptions.installer(at: folder).settingsProblems(with: bundle).map {
       BundleProblem(
         line: 1, column: 1, path: "defaults", message: $0,
-        hint: "`widgetctl bundle set \(bundle.id)` lists the settings of the installed version")
+        hint: BundleDefaults.unusedValue(in: $0) == nil
+          ? ""
+          : "`widgetctl bundle set \(bundle.id)` lists the settings of the installed version")
     }
   }
 
   /// The same in the folder of the host, which names the values that differ from the defaults, and
   /// those that the installed version does not take. Nil if the host does not name them.
-  static func ask(of bundle: String, _ session: Session) async -> [LostSettings]? {
+  ///
+  /// - Parameter force: whether the bundle is removed even if nobody can name the values.
+  static func ask(
+    of bundle: String, force: Bool, _ session: Session
+  ) async -> [LostSettings]? {
     do throws(ClientError) {
       let request = SetBundleDefaultsRequest(id: bundle, values: [:], unset: [])
       let answer = try await session.client.setBundleDefaults(request, options: session.options)
+      if force, isUnknown(in: answer) { return nil }
       return [LostSettings(of: bundle, answer)].compactMap(\.self)
     } catch {
       // The removal fails for the same reason, and reports it.
       let code = error.status?.code
       return code == .notFound || code == .unavailable || code == .permissionDenied ? [] : nil
     }
+  }
+
+  /// Whether an answer of the host does not name the values, because the file has a mistake.
+  static func isUnknown(in answer: SetBundleDefaultsResponse) -> Bool {
+    answer.warnings.contains(where: BundleDefaults.hidesValues)
   }
 
   /// Those that an answer of the host names.

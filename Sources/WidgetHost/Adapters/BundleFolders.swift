@@ -12,7 +12,7 @@ enum BundleFolders {
   /// Reads a bundle from a file's text and the user's settings, or returns the mistakes as lines
   /// `line:column: message`.
   typealias Reader =
-    @Sendable (_ text: String, _ isJSON: Bool, _ settings: String?) -> Result<
+    @Sendable (_ text: String, _ isJSON: Bool, _ settings: SettingsFile?) -> Result<
       Bundle, BundleRefusal
     >
   /// The maximum size of a file of settings, in bytes.
@@ -275,12 +275,12 @@ enum BundleFolders {
       return .broken(problem: error.message, digest: 0)
     }
     let settings = settings(in: folder)
-    let digest = digest(of: bytes + (settings ?? []), file)
+    let digest = digest(of: bytes + settings.bytes, file)
     guard let text = String(validating: bytes, as: UTF8.self) else {
       return .broken(problem: "\(file) is not UTF-8 text; save it as UTF-8", digest: digest)
     }
     let isJSON = BundleFileName.isJSON(file)
-    switch read(text, isJSON, settings.map { String(decoding: $0, as: UTF8.self) }) {
+    switch read(text, isJSON, settings.file) {
     case .success(let bundle):
       return isAsInstalled(file, bytes, in: folder)
         ? .installed(bundle, digest: digest) : .bundle(bundle, digest: digest)
@@ -310,17 +310,21 @@ enum BundleFolders {
     return String(decoding: listed, as: UTF8.self).split(separator: "\n").contains { $0 == line }
   }
 
-  /// The user's settings; nil if there is no file. If the file cannot be read, the result is not
-  /// JSON, so the reader reports a problem.
-  private static func settings(in folder: String) -> [UInt8]? {
+  /// The user's file of settings, nil if there is none, and bytes that differ if the file does.
+  private static func settings(in folder: String) -> (file: SettingsFile?, bytes: [UInt8]) {
     let path = "\(folder)/\(BundleDefaults.fileName)"
     var status = stat()
-    guard lstat(path, &status) == 0 else { return nil }
-    guard status.st_mode & S_IFMT == S_IFREG else { return [] }
+    guard lstat(path, &status) == 0 else { return (nil, []) }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      let reason = "\(path) is not a file; \(SettingsFile.removal(of: "it"))"
+      return (.unreadable(reason), Array(reason.utf8))
+    }
     do throws(Failure) {
-      return try FileReading.read(path: path, bytesMax: settingsBytesMax)
+      let bytes = try FileReading.read(path: path, bytesMax: settingsBytesMax)
+      return (SettingsFile(bytes, path: path), bytes)
     } catch {
-      return error.code == "NOT_FOUND" ? nil : []
+      return error.code == "NOT_FOUND"
+        ? (nil, []) : (.unreadable(error.message), Array(error.message.utf8))
     }
   }
 

@@ -102,7 +102,7 @@ public actor Host {
   /// - Throws: the reason why the host cannot watch files.
   public init(
     _ options: Options, daemon: any DaemonConnection,
-    read: @escaping @Sendable (String, Bool, String?) -> Result<Bundle, BundleRefusal>,
+    read: @escaping @Sendable (String, Bool, SettingsFile?) -> Result<Bundle, BundleRefusal>,
     report: @escaping @Sendable (String) -> Void,
     note: @escaping @Sendable (String) -> Void = { _ in },
     status: @escaping @Sendable (_ running: Int, _ failed: Int) -> Void = { _, _ in },
