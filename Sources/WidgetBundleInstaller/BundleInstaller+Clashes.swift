@@ -50,7 +50,7 @@ extension BundleInstaller {
         before != widget.kind
       else { return nil }
       return "\(kindChange(of: id.rawValue))\(before)\" to \"\(widget.kind)\": a new widget "
-        + "replaces it, and the values that users have set on it are lost"
+        + "replaces it"
     }
   }
 

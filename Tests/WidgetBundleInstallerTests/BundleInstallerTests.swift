@@ -256,8 +256,7 @@ import WidgetModel
     let warnings = try installer.rollback("desk").warnings
     #expect(
       warnings == [
-        "widget \"w\" changes its kind from \"b\" to \"a\": a new widget replaces it, and the values "
-          + "that users have set on it are lost"
+        "widget \"w\" changes its kind from \"b\" to \"a\": a new widget replaces it"
       ])
     #expect(warnings.allSatisfy { BundleInstaller.isKindChange($0, of: "w") })
     #expect(!warnings.contains { BundleInstaller.isKindChange($0, of: "v") })

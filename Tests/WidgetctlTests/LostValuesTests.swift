@@ -22,20 +22,24 @@ import WidgetModel
 
   @Test func `values that nobody can name are announced`() {
     let words = LostValues.unknown(["desk"])
-    #expect(words.hasPrefix("the daemon does not answer, so it is unknown which values"))
-    #expect(words.contains("on the widgets of bundle desk;"))
-    #expect(LostValues.unknown(["a", "b"]).contains("of bundles a, b;"))
+    #expect(words.hasPrefix("the daemon could not be asked which values users have set"))
+    #expect(words.contains("on the widgets of bundle desk. When"))
+    #expect(LostValues.unknown(["a", "b"]).contains("of bundles a, b. When"))
   }
 
-  @Test func `a rollback names the values of widgets that the former version lacks or changes`() {
+  @Test func `a rollback names the values of widgets that the former version lacks or changes`()
+    throws
+  {
+    let (a, b) = (try #require(KindName("a")), try #require(KindName("b")))
     func entry(_ id: String) -> LostValues.Entry {
       LostValues.Entry(
         widget: Samples.id(id),
-        field: FieldOwner(path: "data.n", owner: "user 4000000000", declared: .int(45)))
+        field: FieldOwner(path: "data.n", owner: "user 4000000000", declared: .int(45)),
+        kind: id == "y" ? b : a)
     }
     let warnings = LostValues.warnings(
       [entry("w"), entry("x"), entry("y")], restored: "1.1.0", ["x", "y"]
-    ) { id, _ in id == Samples.id("y") }
+    ) { id, kind in id == Samples.id("y") ? kind == b : kind != a }
     #expect(
       warnings == [
         "version 1.1.0 does not have the widget w, so its data.n is lost: it is 45, set by user "
@@ -55,10 +59,10 @@ import WidgetModel
     #expect(LostValues.unknown(replacing: former, by: former) == nil)
     #expect(LostValues.unknown(replacing: [], by: next) == nil)
     #expect(
-      LostValues.unknown(replacing: former, by: next)?.hasPrefix(
-        "the daemon does not answer, so it is unknown which values users have set on the widgets x, y,"
-      )
-        == true)
+      LostValues.unknown(replacing: former, by: next)
+        == "the daemon could not be asked which values users have set on the widgets x, y. This "
+        + "version lacks these widgets, or gives them another kind. When widgetd-host loads the "
+        + "version, their values are lost")
   }
 
   @Test func `apply --force names the bundles that lose widgets`() throws {
@@ -149,6 +153,21 @@ import WidgetModel
     }
     #expect(map["unused"] == .list(unused.map { .string($0) }))
     #expect(LostSettings(of: "st", SetBundleDefaultsResponse(settings: [], warnings: [])) == nil)
+    #expect(!LostSettings.isUnknown(in: answer))
+  }
+
+  @Test(
+    arguments: [
+      (".settings.json:1:14: expected , or }, so the defaults hold; correct the file", true),
+      ("the defaults hold, because /b/st/.settings.json is not well-formed UTF-8", true),
+      (".settings.json:1:1: the file is empty, so the defaults hold; correct the file", false),
+      ("your value 7 of the setting n has no effect, because no; the default holds", false),
+    ])
+  func `a removal over the socket knows whether the host can name the settings`(
+    warning: String, isUnknown: Bool
+  ) {
+    let answer = SetBundleDefaultsResponse(settings: [], warnings: [warning])
+    #expect(LostSettings.isUnknown(in: answer) == isUnknown)
   }
 
   @Test func `a removal that needs --force names the values first`() throws {

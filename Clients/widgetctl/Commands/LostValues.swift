@@ -55,25 +55,28 @@ enum LostValues {
     }
   }
 
-  /// The warning if the daemon does not answer before bundles are removed.
+  /// The warning if the daemon could not be asked before bundles are removed.
   static func unknown(_ bundles: [String]) -> String {
     let list = bundles.joined(separator: ", ")
-    return "the daemon does not answer, so it is unknown which values users have set on the "
-      + "widgets of \(bundles.count == 1 ? "bundle" : "bundles") \(list); all of these values, also data, "
-      + "parameters and labels, are lost when widgetd-host removes the widgets"
+    return "the daemon could not be asked which values users have set on the widgets of "
+      + "\(bundles.count == 1 ? "bundle" : "bundles") \(list). When widgetd-host removes the "
+      + "widgets, all of these values are lost, also data, parameters and labels"
   }
 
-  /// The warning if the daemon does not answer before a version replaces another one. Nil if the
+  /// The warning if the daemon could not be asked before a version replaces another one. Nil if the
   /// next version has all widgets of the former one, with their kinds.
   static func unknown(replacing former: [WidgetSpec], by next: [WidgetSpec]) -> String? {
     let gone = former.filter { spec in
       spec.id != nil && !next.contains { $0.id == spec.id && $0.kind == spec.kind }
     }.compactMap(\.id?.rawValue)
     guard !gone.isEmpty else { return nil }
-    return "the daemon does not answer, so it is unknown which values users have set on the "
-      + "\(gone.count == 1 ? "widget" : "widgets") \(BundleOutlook.shortened(gone)), which this "
-      + "version does not have, or has with another kind; all of these values are lost when "
-      + "widgetd-host loads the version"
+    let (widgets, these) =
+      gone.count == 1
+      ? ("the widget", "this widget, or gives it")
+      : ("the widgets", "these widgets, or gives them")
+    return "the daemon could not be asked which values users have set on \(widgets) "
+      + "\(BundleOutlook.shortened(gone)). This version lacks \(these) another kind. When "
+      + "widgetd-host loads the version, \(gone.count == 1 ? "its" : "their") values are lost"
   }
 
   /// The values that a rollback loses: those of widgets that the restored version does not have, or
