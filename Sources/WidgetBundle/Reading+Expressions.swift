@@ -80,7 +80,7 @@ extension Reading {
     }
     let isText = orText && wanted == .string && compiled.resultType.hasText
     if let wanted, !isText, !compiled.resultType.mayFit(wanted) {
-      let place = position(of: skipped, in: text, item.node)
+      let place = isFull ? nil : position(of: skipped, in: text, item.node)
       report(
         line: place?.line ?? item.node.line, column: place?.column ?? item.node.column, item.path,
         "the expression gives \(compiled.resultType), but \(purpose.isEmpty ? "this" : purpose) is "
@@ -113,6 +113,7 @@ extension Reading {
   func report(
     _ problem: ExpressionError.Problem, skipping skipped: Int, of text: String, _ item: Item
   ) {
+    guard !isFull else { return }
     let place = position(of: problem.offset + skipped, in: text, item.node)
     let parts = problem.message.parts(between: "; ", maxSplits: 1).map(String.init)
     let unknown =
@@ -150,7 +151,8 @@ extension Reading {
     _ compiled: CompiledExpression, skipping skipped: Int, of text: String, _ item: Item
   ) -> Bool {
     for doubt in compiled.doubts {
-      let place = position(of: doubt.offset + skipped, in: text, item.node)
+      let isKept = doubt.alwaysFails ? !isFull : !hasAllRemarks
+      let place = isKept ? position(of: doubt.offset + skipped, in: text, item.node) : nil
       let parts = doubt.message.parts(between: "; ", maxSplits: 1).map(String.init)
       let (line, column) = (place?.line ?? item.node.line, place?.column ?? item.node.column)
       let problem = BundleProblem(
@@ -264,7 +266,7 @@ extension Reading {
   private func position(
     of offset: Int, in text: String, _ node: SourceNode
   ) -> (line: Int, column: Int)? {
-    guard let line = lines[node.line] else { return nil }
+    guard let line = line(node.line) else { return nil }
     let rest = line.unicodeScalars.dropFirst(node.column - 1)
     let before = String(decoding: text.utf8.prefix(offset), as: UTF8.self).unicodeScalars
     if rest.starts(with: text.unicodeScalars) { return (node.line, node.column + before.count) }

@@ -61,8 +61,11 @@ final class Reading {
   /// The maximum number of collected problems. It is higher than the number of reported problems,
   /// so that the first ones in the file's order are among them.
   private static let problemsKept = 500
+  private static let remarksKept = 500
 
   let lines: SourceLines
+  /// The line that was asked for last. Its copy takes long if it has a whole document.
+  private var lastLine: (number: Int, text: String?)?
   let form: DeclaredForm
   /// The settings that expressions read as `defaults`.
   var defaults = BundleDefaults()
@@ -90,6 +93,18 @@ final class Reading {
 
   // MARK: - Problems
 
+  /// Whether no further problem is kept, so that nobody need look for its place.
+  var isFull: Bool { problems.count >= Reading.problemsKept }
+  var hasAllRemarks: Bool { remarks.count >= Reading.remarksKept }
+
+  /// A line by its number, from 1; nil if there is none.
+  func line(_ number: Int) -> String? {
+    if let lastLine, lastLine.number == number { return lastLine.text }
+    let text = lines[number]
+    lastLine = (number, text)
+    return text
+  }
+
   /// - Parameter hint: only used if the problem is kept. The search for a near name can take long.
   func report(_ item: Item, _ message: String, hint: @autoclosure () -> String = "") {
     report(line: item.node.line, column: item.node.column, item.path, message, hint: hint())
@@ -99,7 +114,7 @@ final class Reading {
     line: Int, column: Int, _ path: String, _ message: String,
     hint: @autoclosure () -> String = ""
   ) {
-    guard problems.count < Reading.problemsKept else { return }
+    guard !isFull else { return }
     problems.append(
       BundleProblem(
         line: line, column: column, path: path, message: fieldPrefix(path) + message,
@@ -124,7 +139,8 @@ final class Reading {
 
   /// Adds a warning, once: an expression such as a transform may be read several times.
   func remark(_ problem: BundleProblem) {
-    if !remarks.contains(problem) { remarks.append(problem) }
+    guard !hasAllRemarks, !remarks.contains(problem) else { return }
+    remarks.append(problem)
   }
 
   // MARK: - Objects and lists
