@@ -3,8 +3,9 @@ import WidgetYAML
 /// A text as the reader of YAML needs it, and the way back to the places in the author's text.
 ///
 /// JSON is almost YAML. JSON writes a character beyond 16 bits as two escapes, which YAML does not
-/// know: `\ud83d\ude00` is its `\U0001f600`. YAML takes U+0085, U+2028 and U+2029 for ends of lines,
-/// also in quotes. There, YAML has the escapes `\N`, `\L` and `\P` for them.
+/// know: `\ud83d\ude00` is its `\U0001f600`. YAML takes U+0085, U+2028 and U+2029 for ends of
+/// lines, also in quotes. There, YAML has escapes for them, and for the characters that it refuses:
+/// U+007F, U+0080 to U+009F, U+FEFF, U+FFFE and U+FFFF.
 struct YAMLText {
   private(set) var text: String
   /// For each line, the changes in it from left to right.
@@ -85,9 +86,18 @@ struct YAMLText {
       let code = 0x10000 + (high - 0xD800) << 10 + (low - 0xDC00)
       let digits = String(code, radix: 16)
       return ("\\U\(String(repeating: "0", count: 8 - digits.count))\(digits)", 12, 12)
+    case 0x7F where isStrict: return ("\\x7F", 1, 1)
     case 0xC2 where isStrict:
-      guard index + 1 < bytes.count, bytes[index + 1] == 0x85 else { return nil }
-      return ("\\N", 2, 1)
+      guard index + 1 < bytes.count, (0x80...0x9F).contains(bytes[index + 1]) else { return nil }
+      return ("\\x\(String(bytes[index + 1], radix: 16))", 2, 1)
+    case 0xEF where isStrict:
+      guard index + 2 < bytes.count else { return nil }
+      switch (bytes[index + 1], bytes[index + 2]) {
+      case (0xBB, 0xBF): return ("\\uFEFF", 3, 1)
+      case (0xBF, 0xBE): return ("\\uFFFE", 3, 1)
+      case (0xBF, 0xBF): return ("\\uFFFF", 3, 1)
+      default: return nil
+      }
     case 0xE2 where isStrict:
       guard index + 2 < bytes.count, bytes[index + 1] == 0x80 else { return nil }
       switch bytes[index + 2] {

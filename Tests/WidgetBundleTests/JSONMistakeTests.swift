@@ -108,7 +108,7 @@ import WidgetModel
   /// Characters that YAML counts as ends of lines, or writes in another way.
   static let oddities = [
     "", "\u{2028}", "a \u{2029} b", "\u{85}\u{85}", #"\ud83d\ude00"#, #"\\ud83d\\ude00"#, "😀é",
-    #"\u2028\n"#,
+    #"\u2028\n"#, "\u{7F}\u{9F}", "a\u{FEFF}\u{FFFE}",
   ]
 
   @Test(arguments: oddities, ["", "\u{FEFF}"])
@@ -128,7 +128,10 @@ import WidgetModel
     }
   }
 
-  @Test(arguments: ["a \u{2028} b", "\u{2029}", "a\u{85}b", "😀"])
+  @Test(arguments: [
+    "a \u{2028} b", "\u{2029}", "a\u{85}b", "😀", "a\u{7F}\u{80}\u{9F}b", "\u{FEFF}",
+    "\u{FFFE}\u{FFFF}",
+  ])
   func `a text of JSON has the characters that are in it`(value: String) throws {
     let text =
       "\u{FEFF}" + #"{"bundle": "b", "format": 1, "version": "1.0.0", "kinds": {"k": {"data": "#
