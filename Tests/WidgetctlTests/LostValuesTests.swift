@@ -76,10 +76,15 @@ import WidgetModel
     let words = TakenWidgets.warnings(specs, from: before, to: "desk", dryRun: false)
     #expect(
       words == [
-        "bundle top loses w, x to set \"desk\"; widgetd-host refuses the bundle as long as its file "
-          + "declares these widgets. Remove them from the file, or give each back: `widgetctl get w "
-          + "-o yaml | widgetctl apply --set bundle/top -f -`"
+        "bundle top loses w, x to set \"desk\". Until the file of bundle top no longer declares these "
+          + "widgets, widgetd-host refuses the bundle. Remove them from the file, or move each back "
+          + "with `widgetctl get w -o yaml | widgetctl apply --set bundle/top -f -`"
       ])
+    #expect(
+      TakenWidgets.warnings(specs, from: before, to: "desk", dryRun: true)
+        == ["bundle top would lose w, x to set \"desk\""])
+    let toBundle = TakenWidgets.warnings(specs, from: before, to: "bundle/desk", dryRun: false)
+    #expect(toBundle.first?.hasSuffix("apply --set bundle/top --force -f -`") == true)
     #expect(TakenWidgets.warnings(specs, from: before, to: "bundle/top", dryRun: true).isEmpty)
   }
 

@@ -36,7 +36,7 @@ struct ApplyCommand: AsyncParsableCommand {
       of another set to this set, give --set or --force. Values that you change in a widget of a \
       bundle become yours, as with `set`. The daemon refuses new widgets and changed kinds in the \
       set of a bundle: edit the bundle's file. Only --force takes a widget from its bundle; \
-      widgetd-host then refuses the bundle as long as its file declares the widget.
+      widgetd-host then refuses the bundle until its file no longer declares the widget.
 
       Examples:
         widgetctl apply panel.yaml
@@ -106,9 +106,6 @@ struct ApplyCommand: AsyncParsableCommand {
     if !force, let failure = CommandFailure(joining: moves.map { file.located($0) }) {
       throw failure
     }
-    for words in TakenWidgets.warnings(file.widgets, from: before, to: target, dryRun: dryRun) {
-      Output.writeError("widgetctl: warning: \(words.safeForTerminal)\n")
-    }
     // The question comes before the changes of the kinds, which can remove values.
     let unowned =
       prune && file.declaresWidgets
@@ -163,6 +160,9 @@ struct ApplyCommand: AsyncParsableCommand {
     // A dry run does not know the kinds that it would register.
     let declared = Set((dryRun ? file.kinds ?? [] : []).map(\.name.rawValue))
     Output.warn(answer.warnings.filter { !declared.contains($0.metadata["kind"] ?? "") })
+    for words in TakenWidgets.warnings(file.widgets, from: before, to: target, dryRun: dryRun) {
+      Output.writeError("widgetctl: warning: \(words.safeForTerminal)\n")
+    }
     if !dryRun {
       Output.warn(await FailureWarnings.ask(after: answer.results, kinds?.results ?? [], session))
     }

@@ -17,14 +17,18 @@ enum TakenWidgets {
       taken[bundle, default: []].append(id.rawValue)
     }
     return taken.sorted { $0.key < $1.key }.map { bundle, ids in
+      let loss =
+        "bundle \(bundle) \(dryRun ? "would lose" : "loses") \(BundleOutlook.shortened(ids)) "
+        + "to set \(JSONWriter.quoted(target))"
+      guard !dryRun else { return loss }
       let (these, them, each) =
-        ids.count == 1 ? ("the widget", "it", "it") : ("these widgets", "them", "each")
-      let example = ids.first ?? ""
-      return "bundle \(bundle) \(dryRun ? "would lose" : "loses") "
-        + "\(BundleOutlook.shortened(ids)) to set \(JSONWriter.quoted(target)); widgetd-host refuses "
-        + "the bundle as long as its file declares \(these). Remove \(them) from the file, or give "
-        + "\(each) back: `widgetctl get \(example) -o yaml | widgetctl apply --set bundle/\(bundle) "
-        + "-f -`"
+        ids.count == 1 ? ("this widget", "it", "it") : ("these widgets", "them", "each")
+      // Only --force takes a widget from a bundle.
+      let force = RemoveCommand.bundle(of: target) == nil ? "" : " --force"
+      return "\(loss). Until the file of bundle \(bundle) no longer declares \(these), "
+        + "widgetd-host refuses the bundle. Remove \(them) from the file, or move \(each) back with "
+        + "`widgetctl get \(ids.first ?? "") -o yaml | widgetctl apply --set bundle/\(bundle)"
+        + "\(force) -f -`"
     }
   }
 }
