@@ -145,6 +145,11 @@ struct CommandFailure: Error, Hashable {
   private static func words(for error: ClientError, socket: String?) -> String {
     let text = "\(error)"
     guard let doctor = doctor(for: error, socket: socket) else { return text }
+    // One next step is enough.
+    if text.hasSuffix(ConnectFailure.generalStep) {
+      let problem = text.dropLast(ConnectFailure.generalStep.count)
+      return "\(problem); `\(doctor)` finds out what is wrong"
+    }
     return text + (text.hasSuffix("?") ? " " : "; ") + "`\(doctor)` finds out what is wrong"
   }
 
@@ -234,23 +239,37 @@ struct CommandFailure: Error, Hashable {
     return FieldWords.typed(text, of: status.fieldViolations)
   }
 
-  /// The words for an answer that has only a code.
+  /// The words for an answer that has only a code: the problem, and the next step.
   private static func words(forBare code: StatusCode) -> String {
-    let meaning =
+    let (problem, step) =
       switch code {
-      case .permissionDenied, .unauthenticated: "you have no permission for this"
-      case .unavailable: "it is not serving now; try again"
-      case .deadlineExceeded: "it took too long; try again, or wait longer with --timeout"
-      case .resourceExhausted: "a limit is reached; `widgetctl status` shows the limits"
-      case .notFound: "a part of the request does not exist"
-      case .alreadyExists: "it already exists"
-      case .invalidArgument, .outOfRange: "the request has a mistake"
-      case .failedPrecondition, .aborted: "its state does not allow this now"
-      case .unimplemented: "it does not know this call; install the same version as widgetctl's"
-      case .cancelled: "the call was cancelled; try again"
-      case .ok, .unknown, .internalError, .dataLoss: "it has failed; its log shows the reason"
+      case .permissionDenied, .unauthenticated:
+        (
+          "the daemon refuses this user",
+          "run as the daemon's user, or join the group that owns the socket"
+        )
+      case .unavailable: ("the daemon does not serve this call now", "try again")
+      case .deadlineExceeded:
+        ("the daemon took too long", "try again, or wait longer with --timeout")
+      case .resourceExhausted:
+        ("a limit of the daemon is reached", "`widgetctl status` shows the limits")
+      case .notFound:
+        (
+          "a part of the request does not exist",
+          "`widgetctl ls` and `widgetctl kinds` list the names"
+        )
+      case .alreadyExists: ("a part of the request already exists", "choose another name")
+      case .invalidArgument, .outOfRange:
+        ("the request has a mistake", "check the arguments and the values")
+      case .failedPrecondition, .aborted:
+        ("the state of the daemon does not allow this now", "try again, or see `widgetctl status`")
+      case .unimplemented:
+        ("the daemon does not know this call", "install the daemon and widgetctl from one release")
+      case .cancelled: ("the daemon has cancelled the call", "try again")
+      case .ok, .unknown, .internalError, .dataLoss:
+        ("the daemon has failed", "read the reason in its log")
       }
-    return "the daemon gave no message (\(code.name)): \(meaning)"
+    return "\(problem) (\(code.name)); \(step)"
   }
 
   /// For standard error, with `-o json`.

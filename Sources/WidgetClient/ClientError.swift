@@ -191,11 +191,23 @@ extension ConnectFailure: CustomStringConvertible {
     case .pathTooLong: "the path is too long for a socket (at most 103 bytes); use a shorter one"
     case .backlogFull: "the daemon has too many connections waiting; try again"
     case .timedOut: "it took too long; try again"
-    case .other(errno: 0, let description):
-      "the connection failed (\(description)); check that widgetd listens there, and try again"
+    case .other(errno: 0, _):
+      "the connection failed for an unknown reason" + ConnectFailure.generalStep
     case .other(let errno, _):
       // The description of NIO has the call's signature and the number.
-      "\(String(cString: strerror(errno))); check that widgetd listens there, and try again"
+      String(cString: strerror(errno)) + ConnectFailure.step(after: errno)
+    }
+  }
+
+  /// The next step after a failure of the system without a step of its own.
+  public static let generalStep = "; check that widgetd listens there, and try again"
+
+  private static func step(after errno: Int32) -> String {
+    switch errno {
+    case EMFILE: "; close files of this program, or raise its limit with `ulimit -n`"
+    case ENFILE: "; end programs that have many open files, and try again"
+    case ENOMEM, ENOBUFS: "; end programs that need much memory, and try again"
+    default: generalStep
     }
   }
 }

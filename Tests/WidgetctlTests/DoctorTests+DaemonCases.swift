@@ -10,6 +10,18 @@ extension DoctorTests {
       $0.connection = .answered(Facts.Answers(health: .notServing, level: .client))
     },
     Case(
+      "the daemon refuses to tell its health", "health", .fail, "refuses this user",
+      "sudo widgetctl doctor"
+    ) {
+      $0.connection = .mute(.status(RPCStatus(code: .permissionDenied, message: "")))
+    },
+    Case(
+      "a limit of the daemon is reached", "health", .fail, "a limit of the daemon is reached",
+      "widgetctl status"
+    ) {
+      $0.connection = .mute(.status(RPCStatus(code: .resourceExhausted, message: "")))
+    },
+    Case(
       "the daemon that a flag names is stopping", "health", .fail, "is stopping",
       "widgetctl status --socket /x"
     ) {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import Testing
 import WidgetClient
 import WidgetExpression
@@ -33,17 +34,45 @@ struct FailureTests {
     let old = CommandFailure(.status(RPCStatus(code: .unimplemented, message: "")))
     #expect(
       old.message
-        == "the daemon gave no message (UNIMPLEMENTED): it does not know this call; install the same "
-        + "version as widgetctl's")
+        == "the daemon does not know this call (UNIMPLEMENTED); install the daemon and widgetctl "
+        + "from one release")
     let denied = CommandFailure(.status(RPCStatus(code: .permissionDenied, message: "")))
-    #expect(denied.message.hasSuffix("you have no permission for this"))
+    #expect(
+      denied.message
+        == "the daemon refuses this user (PERMISSION_DENIED); run as the daemon's user, or join the "
+        + "group that owns the socket")
+  }
+
+  @Test(arguments: StatusCode.allCases)
+  func `every code without a message has a subject and a next step`(code: StatusCode) {
+    let message = CommandFailure(.status(RPCStatus(code: code, message: ""))).message
+    let parts = message.parts(between: " (\(code.name)); ")
+    #expect(parts.count == 2 && parts.allSatisfy { !$0.isEmpty }, "\(message)")
+    let subjects = ["the daemon", "the request", "the state", "a part", "a limit"]
+    #expect(subjects.contains { message.hasPrefix($0) }, "\(message)")
+  }
+
+  @Test(
+    arguments: [
+      (EMFILE, "raise its limit with `ulimit -n`; `widgetctl doctor"),
+      (ENFILE, "end programs that have many open files, and try again; `widgetctl doctor"),
+      (ENOMEM, "end programs that need much memory, and try again; `widgetctl doctor"),
+      (ECONNRESET, ": Connection reset by peer; `widgetctl doctor"),
+      (0, ": the connection failed for an unknown reason; `widgetctl doctor"),
+    ] as [(Int32, String)])
+  func `a failed connection has the next step for its reason`(errno: Int32, words: String) {
+    let failure = ConnectFailure.other(errno: errno, description: "raw")
+    let message = CommandFailure(.unavailable(failure, socketPath: "/s")).message
+    #expect(message.contains(words) && !message.contains("raw"), "\(message)")
   }
 
   @Test func `a failed connection has no number of an error`() {
     let failure = ConnectFailure.other(
       errno: 104, description: "connect(descriptor:addr:size:): Connection reset (errno: 104)")
     let message = CommandFailure(.unavailable(failure, socketPath: "/s")).message
-    #expect(message.contains(": Connection reset by peer; check that widgetd listens there"))
+    #expect(message.contains(": Connection reset by peer; `widgetctl doctor"), "\(message)")
+    #expect(
+      "\(failure)" == "Connection reset by peer; check that widgetd listens there, and try again")
     #expect(!message.contains("104") && !message.contains("descriptor"), "\(message)")
   }
 

@@ -74,7 +74,7 @@ extension Facts {
       return .fail(
         check, "\(notWidgetd): it has no health service", mend: remedies.dislodge)
     case .mute(.status(let status)):
-      return .fail(check, CommandFailure(.status(status)).message, mend: remedies.restart)
+      return .fail(check, CommandFailure(.status(status)).message, mend: mend(for: status.code))
     case .mute(.connectionLost):
       if let listener, !listener.mayBeDaemon {
         return .fail(check, "\(notWidgetd): it closed the connection", mend: remedies.dislodge)
@@ -94,6 +94,19 @@ extension Facts {
         "\(answers.health.name): the daemon is stopping, or its store was removed; its last errors"
           + " tell which",
         mend: choice.command("status"))
+    }
+  }
+
+  /// The next step after the daemon has refused to tell its health.
+  private func mend(for code: StatusCode) -> String {
+    switch code {
+    case .permissionDenied, .unauthenticated: "sudo " + choice.asRoot("doctor")
+    case .resourceExhausted, .unavailable, .failedPrecondition, .aborted, .deadlineExceeded,
+      .cancelled:
+      choice.command("status")
+    case .ok, .unknown, .invalidArgument, .notFound, .alreadyExists, .outOfRange, .unimplemented,
+      .internalError, .dataLoss:
+      remedies.restart
     }
   }
 
