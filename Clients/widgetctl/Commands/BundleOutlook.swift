@@ -41,8 +41,8 @@ struct BundleOutlook: Hashable, Sendable {
   /// Ids that a remark names.
   private static let idsMax = 5
 
-  /// Asks the daemon, for at most two seconds, because bundles need no daemon. Nil if it does not
-  /// answer.
+  /// Asks the daemon, for at most two seconds in all, because bundles need no daemon. Nil if the
+  /// daemon could not be asked.
   ///
   /// - Parameter folder: where the bundle is installed, or will be; nil for the folder of the host.
   static func of(
@@ -50,16 +50,26 @@ struct BundleOutlook: Hashable, Sendable {
   ) async -> BundleOutlook? {
     guard let session = try? global.session() else { return nil }
     let limit = min(global.limit ?? .seconds(2), .seconds(2))
-    var outlook = try? await of(
-      bundle, beside: folder, session.client, CallOptions(timeout: limit))
-    if let folder, outlook != nil,
-      let absence = await BundleHost.ask(global).absence(from: folder)
-    {
-      outlook?.remarks = []
-      outlook?.kept = []
-      outlook?.absence = absence
+    let client = session.client
+    // Each call has the limit, too, but there are many calls.
+    let asking = Task { () -> BundleOutlook? in
+      let options = CallOptions(timeout: limit)
+      guard var outlook = try? await of(bundle, beside: folder, client, options) else { return nil }
+      guard let folder else { return outlook }
+      let host = await BundleHost.ask(client, within: limit)
+      guard let absence = host.absence(from: folder) else { return outlook }
+      outlook.remarks = []
+      outlook.kept = []
+      outlook.absence = absence
+      return outlook
     }
-    await session.client.close()
+    let alarm = Task {
+      try await Task.sleep(for: limit)
+      asking.cancel()
+    }
+    let outlook = await asking.value
+    alarm.cancel()
+    await client.close()
     return outlook
   }
 
