@@ -26,6 +26,10 @@ import WidgetModel
   @Test func `a bundle changes nothing only if a running host runs other folders`() {
     let words = BundleHost.running(folders: ["/a"]).absence(from: "/c")
     #expect(words?.hasPrefix("no host runs the folder /c: widgetd-host runs /a;") == true)
+    let none = BundleHost.running(folders: []).absence(from: "/c")
+    #expect(
+      none
+        == "widgetd-host runs no folder of bundles; start it with `widgetd-host --bundles /c`")
     for host: BundleHost in [
       .running(folders: ["/a", "/c"]), .running(folders: [], problem: BundleHost.unreported),
       .returning(folders: ["/a"]), .missing(former: ["/a"]), .unknown,

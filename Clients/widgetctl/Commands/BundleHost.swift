@@ -158,7 +158,10 @@ enum BundleHost: Hashable {
         }
         return stub ? BundleHost.stubbed(folder) : nil
       }
-      guard let first = folders.first else { return "widgetd-host runs no folder of bundles" }
+      guard let first = folders.first else {
+        return "widgetd-host runs no folder of bundles; start it with `widgetd-host --bundles "
+          + "\(folder.shellQuoted)`"
+      }
       return
         "no host runs the folder \(folder): widgetd-host runs \(folders.joined(separator: ", ")); "
         + "install with --dir \(first), or start widgetd-host with --bundles \(folder)"
