@@ -170,6 +170,10 @@ struct PicturePageTests {
     ("/dev/null", "source: /dev/null: not a file"),
     ("file:///does/not/exist", "source: file:///does/not/exist: No such file or directory"),
     ("cat.png", "source: cat.png: \"cat.png\" is not an absolute path"),
+    ("photo.bmp", "source: photo.bmp: \"photo.bmp\" is not an absolute path"),
+    ("X.AVIF", "source: X.AVIF: \"X.AVIF\" is not an absolute path"),
+    ("a.ico", "source: a.ico: \"a.ico\" is not an absolute path"),
+    ("a.tiff", "source: a.tiff: \"a.tiff\" is not an absolute path"),
     ("blob:1", "source: blob:1: \"blob:1\" is not an absolute path"),
   ])
   func `only a source that names a file can be missing`(source: String, reason: String?) {

@@ -125,7 +125,10 @@ struct PictureFile: Sendable {
   /// Whether a source is meant as a file of this machine, and not as an icon's name or an address.
   static func namesFile(_ source: String) -> Bool {
     if isAddress(source) { return false }
-    let endings = [".png", ".svg", ".jpg", ".jpeg", ".gif", ".webp"]
+    let endings = [
+      ".png", ".apng", ".svg", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".heic", ".bmp", ".ico",
+      ".tif", ".tiff", ".xpm",
+    ]
     return source.contains("/") || source.contains(":")
       || endings.contains { source.lowercased().hasSuffix($0) }
   }
