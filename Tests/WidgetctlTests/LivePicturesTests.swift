@@ -126,12 +126,14 @@ import WidgetTerminal
   }
 
   @Test func `an icon has no reason`() throws {
-    let node = Node(id: "i", type: .image, properties: ["source": .string("mail")])
+    var node = Node(id: "i", type: .image, properties: ["source": .string("mail")])
     var pictures = LivePictures()
     pictures.method = .blocks
-    #expect(pictures.request(["mail"]) == ["mail"])
-    pictures.take("mail", LivePictures.load("mail"))
+    #expect(pictures.request(["mail", "", "/a"]) == ["/a"])
+    #expect(pictures.states["mail"] == nil)
     #expect(pictures.problem(of: node) == nil)
+    node.properties["fallback"] = .string("/a")
+    #expect(pictures.source(of: node) == "/a")
   }
 
   @Test func `an image that is only text has the reason above it`() throws {

@@ -42,8 +42,10 @@ struct LivePictures: Sendable {
     return source
   }
 
+  /// An icon is not drawn, so it has failed before anybody loads it.
   private func isFailed(_ source: String) -> Bool {
-    if case .failed? = states[source] { true } else { false }
+    if PictureFile.namesIcon(source) { return true }
+    return if case .failed? = states[source] { true } else { false }
   }
 
   func image(of node: Node) -> PixelImage? {
@@ -64,7 +66,7 @@ struct LivePictures: Sendable {
   mutating func request(_ sources: [String]) -> [String] {
     guard method != nil else { return [] }
     var new: [String] = []
-    for source in sources where !source.isEmpty && states[source] == nil {
+    for source in sources where !PictureFile.namesIcon(source) && states[source] == nil {
       states[source] = .loading
       new.append(source)
     }
