@@ -21,6 +21,14 @@ import WidgetModel
     #expect(bundle.remarks.last?.message.contains("no other program provides it") == true)
   }
 
+  @Test func `at most 500 remarks are kept`() throws {
+    let widgets = (0..<600).map { "w\($0): {kind: clokc}" }.joined(separator: ", ")
+    let bundle = try Samples.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds: {clock: {}}\nwidgets: {\(widgets)}\n")
+    #expect(bundle.widgets.count == 600)
+    #expect(bundle.remarks.count == 500)
+  }
+
   @Test(
     arguments: [
       (#"=formatDate(\#(time), "longish")"#, "or a date and a time"),
