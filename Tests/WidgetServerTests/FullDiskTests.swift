@@ -159,4 +159,63 @@ import WidgetStorage
       #expect(last.onlyRemoves && last.eventTrims.map(\.kind.rawValue) == ["gauge"])
     }
   }
+
+  /// A session of a provider that has got an event of the widget `g`.
+  private static func provider(
+    with client: RawClient, _ server: TestServer
+  ) throws -> (RawProvider, sequence: UInt64) {
+    let provider = try RawProvider(server.connect())
+    try provider.open(kinds: [
+      Kind(
+        name: try .make("gauge"), data: [Field(name: "load", type: .double)],
+        events: [EventType(name: "press")])
+    ])
+    try client.create("g", kind: "gauge", data: ["load": .double(0)])
+    _ = try provider.dataRequest()
+    let sequence = try client.event("g", "press")
+    #expect(try provider.event().sequence == sequence)
+    return (provider, sequence)
+  }
+
+  /// The first event of the provider's next session.
+  private static func firstEventOfNextSession(_ server: TestServer) throws -> UInt64 {
+    let provider = try RawProvider(server.connect())
+    try provider.send(
+      .open(ProvideOpen(provider: "desk", lease: RawProvider.leaseMax, takeOver: true)))
+    guard case .opened(let opened) = try provider.next() else { throw TestFault("not opened") }
+    return opened.firstSequence
+  }
+
+  @Test func `an event is not forgotten if its effect in the same turn has no room`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let (provider, sequence) = try Self.provider(with: client, server)
+      try Self.fill(server) { $0.onlyRemoves }
+      try `A group of commits`.gather(server) {
+        try provider.send(
+          .update(
+            ProvideUpdate(
+              id: 5,
+              updates: [ProvidedUpdate(.make("g"), WidgetPatch(setData: ["load": .double(1)]))])),
+          .acknowledge(ProvideAcknowledge(id: 6, sequence: sequence)))
+      }
+      #expect(try provider.result().error?.reason == "STORAGE_FAILED")
+      #expect(try provider.result().id == 6)
+      #expect(server.log.groups.allSatisfy { $0.eventTrims.isEmpty })
+      server.log.refusal = nil
+      #expect(try Self.firstEventOfNextSession(server) == sequence)
+    }
+  }
+
+  @Test func `an event whose acknowledgement was not stored comes again`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let (provider, sequence) = try Self.provider(with: client, server)
+      server.log.failure = Self.full
+      try provider.send(.acknowledge(ProvideAcknowledge(id: 5, sequence: sequence)))
+      #expect(try provider.result().id == 5)
+      server.log.failure = nil
+      #expect(try Self.firstEventOfNextSession(server) == sequence)
+    }
+  }
 }

@@ -98,7 +98,8 @@ final class ProviderFrames {
         try provide(id, WidgetPatch(error: .some(error)), nil, session, provider)
       }
     }
-    self.acknowledge(acknowledge.sequence, by: session, provider)
+    // Otherwise the store forgets the event, and the next group that is stored has no trace of it.
+    if attempt.isStored { self.acknowledge(acknowledge.sequence, by: session, provider) }
     session.add(.acknowledged(acknowledge.sequence))
   }
 

@@ -79,7 +79,7 @@ final class Providers {
           throw .invalidField("frame", "The first frame must be open.")
         }
         frames.perform(frame, session, provider, .first)
-        context.turn.remember(callOf: session.peer, frame.roomUse) { [frames] in
+        context.turn.remember(callOf: session.peer, session.roomUse(of: frame)) { [frames] in
           frames.perform(frame, session, provider, $0)
         }
       }

@@ -146,6 +146,9 @@ final class ServedSession {
   /// Has the session take part in the turn. Returns false if it already does.
   func joinTurn() -> Bool { turn.join() }
 
+  /// How a frame uses the room on the disk. Call it once for each frame, in their order.
+  func roomUse(of frame: ProvideRequest) -> Method.RoomUse { turn.roomUse(of: frame) }
+
   func add(_ output: SessionTurn.Output) { turn.add(output) }
   func add(_ effect: SessionTurn.Effect) { turn.add(effect) }
 

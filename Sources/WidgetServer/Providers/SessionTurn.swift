@@ -8,6 +8,8 @@ struct SessionTurn {
   private var outputs: [Output] = []
   private var effects: [Effect] = []
   private var answered: Set<UInt64> = []
+  /// Whether a frame of the turn needs room on the disk.
+  private var needsRoom = false
 
   /// Output for the end of the turn, even if the socket has no room.
   enum Output {
@@ -29,6 +31,15 @@ struct SessionTurn {
   mutating func join() -> Bool {
     defer { isOpen = true }
     return !isOpen
+  }
+
+  /// How the next frame of the turn uses the room on the disk. An acknowledgement after a frame that
+  /// needs room needs it, too. If the daemon stored only the acknowledgement, the effect of the event
+  /// would be lost.
+  mutating func roomUse(of frame: ProvideRequest) -> Method.RoomUse {
+    let use = frame.roomUse
+    if use == .needs { needsRoom = true }
+    return needsRoom && use == .frees ? .needs : use
   }
 
   mutating func add(_ output: Output) { outputs.append(output) }

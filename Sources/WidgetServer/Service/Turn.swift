@@ -16,6 +16,11 @@ enum Attempt {
     if case .first = self { true } else { false }
   }
 
+  /// Whether the changes of the call become a part of a group.
+  var isStored: Bool {
+    if case .repeated = self { false } else { true }
+  }
+
   /// Throws for a call that changes something, if the store takes no changes.
   func checkChanges() throws(RPCStatus) {
     if case .repeated(let error) = self { throw .storageFailed(error) }
