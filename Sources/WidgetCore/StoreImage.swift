@@ -71,8 +71,8 @@ public struct CommitGroup: Hashable, Sendable {
   public var runningTime = RunningTime.zero
   /// All budgets that have to be stored. Nil if they have not changed.
   public var refreshBudgets: [RefreshBudgetImage]?
-  /// Whether all calls of the group remove something. A log may then use the room that it reserves
-  /// for removals, also for the widgets that a removal changes.
+  /// Whether all calls of the group remove something. Then the log may use its reserve, even if a
+  /// removal writes widgets again.
   public var onlyRemoves = false
 
   public init(

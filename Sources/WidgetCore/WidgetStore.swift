@@ -367,10 +367,14 @@ public struct WidgetStore: ~Copyable {
   }
 
   /// The changes since the last group, each widget once. Only for a revocable store.
-  public func pendingGroup() -> CommitGroup {
+  ///
+  /// - Parameter onlyRemoves: Whether all changes are removals; see `CommitGroup.onlyRemoves`. Then
+  ///   widgets that have changed before the group wait for another one, because they need room.
+  public func pendingGroup(onlyRemoves: Bool = false) -> CommitGroup {
     var group = CommitGroup(
       revision: max(revision, revisionCeiling), compactRevision: compactRevision,
       eventSequenceCeiling: eventSequenceCeiling)
+    group.onlyRemoves = onlyRemoves
     var slots: Set<Int32> = []
     var tombstoneCount = 0
     var requestCount = 0
@@ -411,7 +415,7 @@ public struct WidgetStore: ~Copyable {
         kind: kind, before: queue?.entries.first?.event.sequence ?? events.lastSequence + 1,
         lost: queue?.lost)
     }
-    for slot in unstored where slots.insert(Int32(slot)).inserted {
+    for slot in unstored where !onlyRemoves && slots.insert(Int32(slot)).inserted {
       if let record = records[slot] { group.upserts.append(storedImage(of: record)) }
     }
     group.requests = ledger.newest(requestCount)
@@ -436,10 +440,14 @@ public struct WidgetStore: ~Copyable {
   /// have expired.
   ///
   /// Keeps all removals after `retained`, whatever their number, for readers at that revision.
-  public mutating func commitGroup(at now: RunningTime, retaining retained: Revision = .max) {
+  ///
+  /// - Parameter onlyRemoved: Whether the group was made with `onlyRemoves`.
+  public mutating func commitGroup(
+    at now: RunningTime, retaining retained: Revision = .max, onlyRemoved: Bool = false
+  ) {
     // A failed group was rolled back, so nothing is pending.
     if !(unstored.isEmpty && unstoredLosses.isEmpty), hasPendingGroup {
-      unstored.removeAll()
+      if !onlyRemoved { unstored.removeAll() }
       unstoredLosses.removeAll()
     }
     records.forgetInverses()

@@ -80,8 +80,8 @@ extension CommitGroup {
   /// Whether the group may use the reserve: it only removes data, or the daemon has made it of
   /// removals. The latter can change widgets, such as those of a removed kind.
   var freesRoom: Bool {
-    if onlyRemoves { return true }
-    return upserts.isEmpty && kindUpserts.isEmpty && events.isEmpty && theme == nil
-      && !(deletions.isEmpty && kindDeletions.isEmpty && eventTrims.isEmpty)
+    guard !(deletions.isEmpty && kindDeletions.isEmpty && eventTrims.isEmpty) else { return false }
+    return onlyRemoves
+      || upserts.isEmpty && kindUpserts.isEmpty && events.isEmpty && theme == nil
   }
 }

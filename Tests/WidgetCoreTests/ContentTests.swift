@@ -433,6 +433,18 @@ struct ContentTests: ContentSamples {
     let group = restored.pendingGroup()
     #expect(group.upserts.map(\.widget.id) == ["b", "a"])
     #expect(group.upserts.map(\.data.isEmpty) == [true, true])
+    // A group of removals needs no room for such widgets. The group after it stores them.
+    restored.commitGroup(at: .at(0), onlyRemoved: true)
+    try restored.delete("b")
+    #expect(restored.pendingGroup(onlyRemoves: true).onlyRemoves)
+    #expect(restored.pendingGroup(onlyRemoves: true).upserts.isEmpty)
+    #expect(restored.pendingGroup(onlyRemoves: true).deletions == ["b"])
+    restored.commitGroup(at: .at(0), onlyRemoved: true)
+    try restored.create("c")
+    #expect(restored.pendingGroup().upserts.map(\.widget.id) == ["c", "a"])
+    restored.commitGroup(at: .at(0))
+    try restored.create("d")
+    #expect(restored.pendingGroup().upserts.map(\.widget.id) == ["d"])
   }
 
   @Test func `a kind that becomes volatile shows no lost data`() throws {

@@ -1,3 +1,4 @@
+import NIOCore
 import Testing
 import WidgetCore
 import WidgetModel
@@ -10,6 +11,7 @@ import WidgetStorage
 @Suite struct `On a full disk` {
   private static let catalog = "widgetd.v1.CatalogService"
   private static let full = StorageError.full(path: "/disk")
+  private static let store = "widgetd.v1.Store"
 
   /// Fills the disk: only groups that `fits` accepts can be stored, and the one of the call that
   /// holds the event loop.
@@ -71,7 +73,7 @@ import WidgetStorage
       #expect(try remover.list().widgets.keys.map(\.rawValue).sorted() == ["a", "blocker"])
       #expect(try remover.get("a").data == ["n": .int(1)])
       // Changes were refused in the turn, so the store still counts as failing.
-      #expect(try remover.health("widgetd.v1.Store") == .notServing)
+      #expect(try remover.health(Self.store) == .notServing)
       // No call was answered twice.
       #expect(!writer.hasInput && !remover.hasInput)
     }
@@ -87,6 +89,8 @@ import WidgetStorage
       let last = try #require(server.log.groups.last)
       #expect(last.kindDeletions.map(\.rawValue) == ["gauge"])
       #expect(last.upserts.map(\.widget.id.rawValue).sorted() == ["g0", "g1"])
+      // Nobody's change was refused.
+      #expect(try client.health(Self.store) == .serving)
       #expect(
         try client.refusal(
           "GetKind", GetKindRequest(name: .make("gauge")), service: Self.catalog
@@ -131,6 +135,74 @@ import WidgetStorage
           == "STORAGE_FAILED")
       let after = try client.list()
       #expect(after.widgets == before.widgets && after.revision == before.revision)
+    }
+  }
+
+  /// The calls of a turn. Each has an id.
+  enum Calls: CaseIterable, Sendable {
+    case widget, kind, widgetAndKind, widgetAndChange, all
+  }
+
+  @Test(arguments: zip(Calls.allCases, [1, 1, 2, 2, 3]))
+  func `no attempt to store removals is made twice`(calls: Calls, attempts: Int) async throws {
+    try await withServer { server in
+      try server.onLoop { $0.storage.probePause = .hours(1) }
+      let client = try server.connect()
+      try Self.createKind(client)
+      try client.create("a")
+      let seen = Box(0)
+      try Self.fill(server) { _ in
+        seen.update { $0 += 1 }
+        return false
+      }
+      var ids: [UInt32] = []
+      try `A group of commits`.gather(server) {
+        if calls != .kind {
+          ids.append(try client.start("DeleteWidget", DeleteWidgetRequest(id: .make("a"))))
+        }
+        if [.kind, .widgetAndKind, .all].contains(calls) { ids.append(try Self.deleteKind(client)) }
+        if [.widgetAndChange, .all].contains(calls) {
+          let patch = WidgetPatch(setLabels: ["room": "desk"])
+          ids.append(
+            try client.start("UpdateWidget", UpdateWidgetRequest(id: .make("g0"), patch: patch)))
+        }
+      }
+      for id in ids {
+        #expect(try client.response(to: id).status?.reason == "STORAGE_FAILED")
+      }
+      #expect(seen.get() == attempts)
+    }
+  }
+
+  @Test func `another failure than a full disk ends the attempts to store removals`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try Self.createKind(client)
+      try client.create("a")
+      try server.onLoop { $0.storage.probePause = .hours(1) }
+      let seen = Box(0)
+      let blocker = try WidgetID.make("blocker")
+      server.log.refusal = { group in
+        if group.upserts.map(\.widget.id) == [blocker] { return nil }
+        seen.update { $0 += 1 }
+        return group.onlyRemoves ? StorageError.readOnly(path: "/disk") : Self.full
+      }
+      var ids: [UInt32] = []
+      try `A group of commits`.gather(server) {
+        let patch = WidgetPatch(setLabels: ["room": "desk"])
+        ids = [
+          try client.start("UpdateWidget", UpdateWidgetRequest(id: .make("g0"), patch: patch)),
+          try Self.deleteKind(client),
+          try client.start("DeleteWidget", DeleteWidgetRequest(id: .make("a"))),
+        ]
+      }
+      for id in ids {
+        let status = try client.response(to: id).status
+        #expect(
+          status?.errorInfo?.metadata["cause"] == StorageError.readOnly(path: "/disk").reason)
+      }
+      #expect(seen.get() == 2)
+      #expect(try client.stats().storeFailure?.message == "\(StorageError.readOnly(path: "/disk"))")
     }
   }
 

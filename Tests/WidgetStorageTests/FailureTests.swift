@@ -106,13 +106,18 @@ import WidgetModel
       mixed.kindDeletions = [try kind("clock")]
       #expect(throws: StorageError.full(path: folder.database)) { try log.append(mixed) }
       #expect(stat(reserve, &status) == 0)
+      // Nor does a group of removals that found nothing to remove.
+      var empty = group(2, requests: [request("empty")])
+      empty.onlyRemoves = true
+      #expect(throws: StorageError.full(path: folder.database)) { try log.append(empty) }
+      #expect(stat(reserve, &status) == 0)
       try log.append(
         group(
           2, deletions: [id("a")], tombstones: [tombstone("a", revision: 2)],
           requests: [request("r")]))
       #expect(stat(reserve, &status) != 0)
     }
-    #expect(hits >= 3)
+    #expect(hits >= 4)
     #expect(try log.load().records.map(\.widget.id.rawValue) == ["b"])
     // With room, the reserve is made again after a while.
     for revision in 3...80 as ClosedRange<Revision> { try log.append(group(revision)) }

@@ -23,7 +23,9 @@ extension RPCMethod {
 
   /// How a call uses the room on the disk.
   enum RoomUse: Hashable {
-    /// The call can need more room, or has nothing to do with the store.
+    /// The call changes nothing in the store.
+    case unused
+    /// The call can need more room.
     case needs
     /// The call only removes rows.
     case frees
@@ -35,7 +37,7 @@ extension RPCMethod {
     switch self {
     case .deleteWidget: .frees
     case .deleteKind: .freesWithChanges
-    default: .needs
+    default: isMutation ? .needs : .unused
     }
   }
 

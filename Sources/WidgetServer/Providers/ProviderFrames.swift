@@ -131,8 +131,11 @@ final class ProviderFrames {
 extension ProvideRequest {
   /// How the frame uses the room on the disk.
   var roomUse: Method.RoomUse {
-    if case .acknowledge(let frame) = self, frame.error == nil { return .frees }
-    return .needs
+    switch self {
+    case .acknowledge(let frame): frame.error == nil ? .frees : .needs
+    case .kinds, .update, .answer: .needs
+    case .bundleAnswer, .snapshot, .open, .keepAlive: .unused
+    }
   }
 
   /// The provider's number for the frame.

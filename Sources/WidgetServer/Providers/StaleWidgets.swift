@@ -62,6 +62,7 @@ final class StaleWidgets {
 
   private func commit(_ names: Set<String>) {
     guard !names.isEmpty else { return }
+    context.turn.noteOwnChange()
     _ = try? context.commit(
       .abandon(providers: names), by: Caller(uid: 0, pid: 0, client: ""))
   }

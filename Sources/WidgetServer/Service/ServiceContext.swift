@@ -182,8 +182,10 @@ final class ServiceContext {
   // MARK: - Groups
 
   /// Ends the group of the turn, which is durable.
-  func commitGroup(retaining retained: Revision) {
-    store.commitGroup(at: turn.runningTime, retaining: retained)
+  ///
+  /// - Parameter onlyRemoved: Whether the group was made with `onlyRemoves`.
+  func commitGroup(retaining retained: Revision, onlyRemoved: Bool = false) {
+    store.commitGroup(at: turn.runningTime, retaining: retained, onlyRemoved: onlyRemoved)
     // Only now, because the group could have been taken back.
     for (uid, kinds) in dropped { disposals.add(kinds, of: uid) }
     dropped.removeAll()

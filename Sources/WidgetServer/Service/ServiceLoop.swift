@@ -168,38 +168,47 @@ final class ServiceLoop {
   private static let openingsMax = TimeAmount.milliseconds(2)
 
   private func commit() {
+    var onlyRemoves = false
     if log.needsGroups, context.store.hasPendingGroup {
-      do throws(StorageError) { try append() } catch { takeBackTurn(because: error) }
+      onlyRemoves = turn.onlyRemoves
+      do throws(StorageError) { try append(onlyRemoves: onlyRemoves) } catch {
+        takeBackTurn(because: error)
+        onlyRemoves = true
+      }
     }
-    context.commitGroup(retaining: streams.rounds.retainedRevision)
+    context.commitGroup(retaining: streams.rounds.retainedRevision, onlyRemoved: onlyRemoves)
   }
 
-  private func append(onlyRemoves: Bool = false) throws(StorageError) {
-    var group = context.store.pendingGroup()
+  private func append(onlyRemoves: Bool) throws(StorageError) {
+    var group = context.store.pendingGroup(onlyRemoves: onlyRemoves)
     group.runningTime = turn.runningTime
-    group.onlyRemoves = onlyRemoves
     try log.append(group)
     context.counters.countGroup()
     storage.stored(isSmall: onlyRemoves)
   }
 
-  private func takeBackTurn(because error: StorageError) {
+  private func takeBackTurn(because first: StorageError) {
     let users = turn.callers
     let uid = users.count == 1 ? users.first : nil
-    storage.failed(error, of: uid)
+    var failure = first
+    storage.failed(failure, of: uid)
     takeBackGroup()
-    if case .full = error {
-      for removals in turn.removals {
-        turn.repeatCalls(after: error, storing: removals)
-        do throws(StorageError) {
-          if context.store.hasPendingGroup { try append(onlyRemoves: true) }
-          return
-        } catch {
-          takeBackGroup()
+    for removals in turn.removals {
+      guard case .full = failure else { break }
+      turn.repeatCalls(after: failure, storing: removals)
+      do throws(StorageError) {
+        if context.store.hasPendingGroup { try append(onlyRemoves: true) }
+        return
+      } catch {
+        takeBackGroup()
+        guard case .full = error else {
+          failure = error
+          storage.failed(failure, of: uid)
+          break
         }
       }
     }
-    turn.repeatCalls(after: error)
+    turn.repeatCalls(after: failure)
   }
 
   private func takeBackGroup() {

@@ -42,8 +42,8 @@ final class StorageHealth {
 
   /// Something was stored.
   ///
-  /// - Parameter isSmall: Whether it was the daemon's own, or a removal on a full disk, so that larger
-  ///   changes may still be refused.
+  /// - Parameter isSmall: Whether it was the daemon's own, or only removals, so that other changes may
+  ///   still be refused.
   func stored(isSmall: Bool = false) {
     guard failure != nil || isRemoved else { return }
     if !isRemoved {

@@ -54,6 +54,8 @@ final class Turn {
   var clock: () -> Timestamp
   private var isOpen = false
   private var calls: [Call] = []
+  /// Whether the daemon itself has changed something that is stored with the turn's group.
+  private var hasOwnChanges = false
   private var participants: [any TurnParticipant] = []
   private var durable: [() -> Void] = []
   /// The streams to be opened.
@@ -125,6 +127,9 @@ final class Turn {
     calls.append(Call(uid: peer.uid, roomUse: roomUse, perform: perform))
   }
 
+  /// Notes that the daemon itself has changed something that is stored with the turn's group.
+  func noteOwnChange() { hasOwnChanges = true }
+
   /// Runs a closure when the turn's group is durable and its answers are sent.
   func whenDurable(_ body: @escaping () -> Void) { durable.append(body) }
 
@@ -148,14 +153,22 @@ final class Turn {
     for participant in participants { participant.discardResponses() }
   }
 
-  /// The calls to store without the others if the disk has no room, in the order of the attempts.
-  /// If the widgets of a removed kind do not fit, the other removals may.
+  /// Whether all changes of the turn are removals by calls.
+  var onlyRemoves: Bool {
+    guard !hasOwnChanges else { return false }
+    let uses = Set(calls.map(\.roomUse))
+    return !uses.contains(.needs) && (uses.contains(.frees) || uses.contains(.freesWithChanges))
+  }
+
+  /// The sets of calls to store alone on a full disk, in the order of the attempts. The second set
+  /// leaves removals of kinds out, because they write the kinds' widgets again.
   var removals: [Set<Method.RoomUse>] {
     let found = Set(calls.map(\.roomUse))
     var choices: [Set<Method.RoomUse>] = []
     if found.contains(.freesWithChanges) { choices.append([.frees, .freesWithChanges]) }
     if found.contains(.frees) { choices.append([.frees]) }
-    return choices
+    // The group that failed was the first set.
+    return onlyRemoves ? Array(choices.dropFirst()) : choices
   }
 
   /// Repeats the turn's calls in their order, after its group failed.
@@ -184,6 +197,7 @@ final class Turn {
   /// Carries out the work that waited for the group. The calls are final.
   func carryOutDurable() {
     calls.removeAll(keepingCapacity: true)
+    hasOwnChanges = false
     let durable = self.durable
     self.durable.removeAll()
     for body in durable { body() }

@@ -64,6 +64,7 @@ final class TimeKeeper {
     activitiesPausedUntil = nil
     let result = timed { context.settleActivities(costMax: costMax, $0) }
     guard result.isChange else { return }
+    context.turn.noteOwnChange()
     context.counters.countCommit()
     (hasSettled, hasMoreActivities) = (true, result.hasMore)
   }

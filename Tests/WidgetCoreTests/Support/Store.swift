@@ -43,9 +43,9 @@ struct Store {
       requestID: requestID, of: uid, fingerprint: fingerprint, response: response, at: now)
   }
 
-  mutating func commitGroup(at now: RunningTime) {
+  mutating func commitGroup(at now: RunningTime, onlyRemoved: Bool = false) {
     detach()
-    box.store.commitGroup(at: now)
+    box.store.commitGroup(at: now, onlyRemoved: onlyRemoved)
   }
 
   /// Advances like the daemon: reserves revisions if necessary, in a separate group. Returns the
@@ -194,7 +194,9 @@ struct Store {
     box.store.observation(cursors: cursors)
   }
 
-  func pendingGroup() -> CommitGroup { box.store.pendingGroup() }
+  func pendingGroup(onlyRemoves: Bool = false) -> CommitGroup {
+    box.store.pendingGroup(onlyRemoves: onlyRemoves)
+  }
 
   func closingGroup() -> CommitGroup? { box.store.closingGroup() }
   func widget(_ id: WidgetID) -> Widget? { box.store.widget(id) }
