@@ -44,6 +44,19 @@ struct OpenFiles {
     }.map { "its write-ahead log \($0)" }
   }
 
+  /// The size of the write-ahead log, in bytes; 0 if it is missing.
+  var logBytes: Int {
+    var status = stat()
+    return stat(logPath, &status) == 0 ? Int(status.st_size) : 0
+  }
+
+  /// Gives an emptied write-ahead log space to write to. SQLite takes zeros for the end of the log.
+  func allocateLog(_ bytes: Int) {
+    guard bytes > 0, let descriptor = try? openPlainFile(logPath, O_RDWR) else { return }
+    defer { _ = Glibc.close(descriptor) }
+    _ = FileCalls.allocate(descriptor, logPath, bytes)
+  }
+
   private static func loss(
     of path: String, _ identity: Identity, isEmpty: () -> Bool
   ) -> String? {

@@ -242,13 +242,17 @@ public final class SQLiteCommitLog: CommitLog {
   private func storeOnFullDisk(_ group: CommitGroup, _ open: Open) throws(StorageError) {
     open.checkpointer.checkpointAndWait()
     do throws(StorageError) { try open.writer.store(group, after: saved) } catch {
-      guard case .full = error, group.freesRoom else { throw error }
+      guard case .full = error, group.freesRoom, reserve.mayFit(group) else { throw error }
+      let (logBytes, heldBytes) = (open.files.logBytes, reserve.heldBytes)
       reserve.release()
       open.checkpointer.checkpointAndWait()
       do throws(StorageError) { try open.writer.store(group, after: saved) } catch {
-        // The attempt has written to the log, into the space of the reserve.
+        // The attempt has written to the log, into the space of the reserve. Give back only that:
+        // small changes need the log's own space.
         open.connection.emptyLog(busyTimeoutMilliseconds: options.busyTimeout.milliseconds)
-        reserve.hold(isTakenBack: true)
+        open.files.allocateLog(logBytes)
+        reserve.takeBack(heldBytes)
+        if case .full = error { reserve.noteTooLarge(group) }
         throw error
       }
     }

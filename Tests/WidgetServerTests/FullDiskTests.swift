@@ -160,7 +160,9 @@ import WidgetStorage
         if calls != .kind {
           ids.append(try client.start("DeleteWidget", DeleteWidgetRequest(id: .make("a"))))
         }
-        if [.kind, .widgetAndKind, .all].contains(calls) { ids.append(try Self.deleteKind(client)) }
+        if [.kind, .widgetAndKind, .all].contains(calls) {
+          ids.append(try Self.deleteKind(client))
+        }
         if [.widgetAndChange, .all].contains(calls) {
           let patch = WidgetPatch(setLabels: ["room": "desk"])
           ids.append(

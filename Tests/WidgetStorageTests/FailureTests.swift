@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Testing
 import WidgetCore
@@ -173,21 +174,51 @@ import WidgetModel
     let reserve = folder.path + "/widgetd.reserve"
     try log.append(group(1, upserts: [record("a", revision: 1), record("b", revision: 1)]))
     let before = try log.load()
+    let note = String(repeating: "x", count: 4_000)
     var removal = group(2, upserts: [try record("a", revision: 2)])
+    removal.upserts += try (0..<300).map { try record("w\($0)", revision: 2, note: note) }
+    removal.kindDeletions = [try kind("clock")]
     removal.onlyRemoves = true
-    let hits = WriteFaults.during(
-      pathPrefix: folder.path, pathSuffix: "-wal", code: ENOSPC
+    // The log has room for some pages.
+    let hits = try WriteFaults.during(
+      pathPrefix: folder.path, pathSuffix: "-wal", code: ENOSPC, fromByte: 500_000
     ) {
       #expect(throws: StorageError.full(path: folder.database)) { try log.append(removal) }
+      var status = stat()
+      #expect(stat(reserve, &status) == 0 && Int(status.st_blocks) * 512 >= 1 << 20)
+      #expect(try log.load() == before)
+      // The log keeps its room, so small changes fit.
+      let logPath = folder.database + "-wal"
+      #expect(stat(logPath, &status) == 0)
+      let bytes = Int(status.st_size)
+      #expect((400_000...510_000).contains(bytes) && Int(status.st_blocks) * 512 >= bytes)
+      try log.append(group(2, upserts: [record("b", revision: 2)]))
     }
     #expect(hits >= 3)
-    var status = stat()
-    #expect(stat(reserve, &status) == 0 && Int(status.st_blocks) * 512 >= 1 << 20)
-    #expect(folder.size(of: "widgetd.db-wal") == 0)
-    #expect(try log.load() == before)
+    removal.revision = 3
+    removal.upserts = [try record("a", revision: 3)]
     try log.append(removal)
     try log.close()
-    #expect(try folder.open().load().records.map(\.widget.revision) == [2, 1])
+    #expect(try folder.open().load().records.map(\.widget.revision) == [3, 2])
+  }
+
+  @Test func `a store that is killed after a removal did not fit starts again`() throws {
+    let log = try folder.open()
+    try log.append(group(1, upserts: [record("a", revision: 1)]))
+    let files = try #require(log.open).files
+    let bytes = files.logBytes
+    try #require(log.open).connection.emptyLog(busyTimeoutMilliseconds: 0)
+    #expect(files.logBytes == 0)
+    files.allocateLog(bytes)
+    #expect(files.logBytes == bytes && bytes > 0)
+    // A copy of the files at this moment.
+    let copy = try TemporaryFolder()
+    for name in ["widgetd.db", "widgetd.db-wal", "store.mark"] {
+      try folder.bytes(of: name).write(to: URL(fileURLWithPath: copy.path + "/" + name))
+    }
+    #expect(try copy.open().load().records.map(\.widget.id.rawValue) == ["a"])
+    try log.append(group(2, upserts: [record("b", revision: 2)]))
+    #expect(try log.load().records.map(\.widget.id.rawValue) == ["a", "b"])
   }
 
   @Test func `if the log has all of the room, a checkpoint makes room again`() throws {
