@@ -157,6 +157,7 @@ struct Schema: Sendable {
     """,
     """
     ALTER TABLE state ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+    UPDATE state SET running_nanoseconds = max(0, running_nanoseconds);
     UPDATE state SET checksum = row_checksum('state', epoch, revision, compact_revision,
       event_sequence_ceiling, unsynced_boot, store_id, group_count, running_nanoseconds);
     """,

@@ -101,6 +101,20 @@ import WidgetModel
     #expect(throws: StorageError.self) { try folder.open().load() }
   }
 
+  @Test func `a row of numbers with a damaged time gets a checksum that fits`() throws {
+    let image = try fill()
+    do {
+      let old = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
+      try old.execute("ALTER TABLE state DROP COLUMN checksum")
+      try old.execute("UPDATE state SET running_nanoseconds = -5")
+      try old.execute("PRAGMA user_version = 11")
+    }
+    let log = try folder.open()
+    #expect(try log.load().revision == image.revision)
+    try log.close()
+    #expect(StoreInspection(folder.path).isSound)
+  }
+
   @Test func `a row of numbers without a checksum gets one, and nothing else changes`() throws {
     let image = try fill()
     do {
