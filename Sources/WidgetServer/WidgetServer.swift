@@ -26,16 +26,17 @@ public final class WidgetServer: Sendable {
     public var inheritedListeners: [CInt]
     /// The folder for the files of blobs, which have no names.
     public var blobFolder: String
-    /// Called on the event loop a moment after a burst of new readers, when their memory has been
-    /// freed. The callee can give memory back to the system.
-    public var releaseMemory: @Sendable () -> Void
+    /// Called on the event loop some time after a load, or a burst of new readers, when its memory
+    /// has been freed. The callee can give memory back to the system.
+    public var releaseMemory: @Sendable (ReleasedMemory) -> Void
     /// The wall clock.
     public var clock: ServiceClock
 
     public init(
       socketPath: String, socketMode: UInt16 = 0o660, policy: AccessPolicy,
       limits: ServerLimits = ServerLimits(), version: String = "0", inheritedListeners: [CInt] = [],
-      blobFolder: String = "/tmp", releaseMemory: @escaping @Sendable () -> Void = {},
+      blobFolder: String = "/tmp",
+      releaseMemory: @escaping @Sendable (ReleasedMemory) -> Void = { _ in },
       clock: ServiceClock = .real
     ) {
       self.clock = clock
@@ -48,6 +49,14 @@ public final class WidgetServer: Sendable {
       self.blobFolder = blobFolder
       self.releaseMemory = releaseMemory
     }
+  }
+
+  /// The memory to give back to the system.
+  public enum ReleasedMemory: Sendable {
+    /// Freed memory.
+    case freed
+    /// Freed memory, and pages of code. Only for a daemon that is quiet.
+    case freedAndCode
   }
 
   private let group: MultiThreadedEventLoopGroup

@@ -126,7 +126,7 @@ extension Launch {
     // much of the same code.
     let release = Task {
       try await Task.sleep(for: .seconds(1))
-      releaseMemory()
+      releaseMemory(.freedAndCode)
     }
     defer { release.cancel() }
     for await number in Signals.arrivals(of: Signals.terminating + [SIGHUP]) {

@@ -1,4 +1,5 @@
 import Glibc
+import WidgetServer
 import WidgetSystemd
 
 /// An environment variable that is set and not empty.
@@ -27,9 +28,9 @@ func raiseOpenFileLimit() {
 
 /// Gives unused memory back to the system: freed memory that malloc keeps, and the code pages that
 /// only the start, or a burst, needed. The kernel loads the code pages again on use.
-@Sendable func releaseMemory() {
+@Sendable func releaseMemory(_ memory: WidgetServer.ReleasedMemory) {
   trimHeap()
-  releaseCodePages()
+  if memory == .freedAndCode { releaseCodePages() }
 }
 
 private func trimHeap() {

@@ -80,6 +80,27 @@ import WidgetModel
     #expect(Int64(checks) * MemoryUpkeep.period.nanoseconds >= 120_000_000_000)
   }
 
+  @Test func `under load, only freed memory is given back, and the rest when the daemon is quiet`()
+    async throws
+  {
+    try await withServer { server in
+      let (busy, quiet) = try server.onLoop { service in
+        let released = Box<[WidgetServer.ReleasedMemory]>([])
+        service.releaseMemory = { memory in released.update { $0.append(memory) } }
+        for _ in 0..<MemoryUpkeep.busyChecksMin {
+          service.context.counters.countBytes(
+            Int(MemoryUpkeep.busyWorkMin) * Int(Counters.pageBytes))
+          service.lookAtMemory()
+        }
+        let busy = released.get()
+        service.lookAtMemory()
+        return (busy, Array(released.get().dropFirst(busy.count)))
+      }
+      #expect(busy == [.freed])
+      #expect(quiet == [.freedAndCode])
+    }
+  }
+
   @Test func `a few large answers are a load, and so are streams that never become calls`()
     async throws
   {

@@ -96,7 +96,7 @@ final class IncompleteRequests {
     let slice = context.work.slice(of: IncompleteRequests.searchMax)
     var count = 0
     for account in Array(waiting.values) where account.isTimed && account.deadline <= now {
-      // Each search ends one request at least, however busy the machine is.
+      // Each search looks at one late request at least, however busy the machine is.
       guard count == 0 || !slice.isOver else { return false }
       count += 1
       // The daemon may not have processed the rest yet.

@@ -13,9 +13,9 @@ struct MemoryUpkeep {
   /// What to give back.
   enum Release: Equatable {
     case nothing
-    /// Freed memory. The caches stay, because they are in use.
+    /// Freed memory. The caches and the pages of code stay, because they are in use.
     case freed
-    /// Freed memory, and the caches.
+    /// Freed memory, the caches, and the pages of code.
     case freedAndCaches
   }
 

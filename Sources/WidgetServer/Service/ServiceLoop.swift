@@ -45,7 +45,8 @@ final class ServiceLoop {
   private var deadlineTimer: Scheduled<Void>?
   private var memory = MemoryUpkeep()
   private var isMemoryLookScheduled = false
-  private let releaseMemory: @Sendable () -> Void
+  /// See `WidgetServer.Configuration.releaseMemory`. Tests replace it.
+  var releaseMemory: @Sendable (WidgetServer.ReleasedMemory) -> Void
 
   init(
     eventLoop: any EventLoop, log: any CommitLog, image: StoreImage,
@@ -141,13 +142,20 @@ final class ServiceLoop {
     context.schedule(at: .now() + MemoryUpkeep.period) { [weak self] in
       guard let self else { return }
       isMemoryLookScheduled = false
-      let release = memory.look(at: context.counters.work)
-      if release == .freedAndCaches {
-        context.store.forgetRecentExpressions()
-        widgetCache.removeAll()
-      }
-      if release != .nothing { releaseMemory() }
+      lookAtMemory()
       scheduleMemoryLook()
+    }
+  }
+
+  /// Gives memory back, if it is time.
+  func lookAtMemory() {
+    switch memory.look(at: context.counters.work) {
+    case .nothing: break
+    case .freed: releaseMemory(.freed)
+    case .freedAndCaches:
+      context.store.forgetRecentExpressions()
+      widgetCache.removeAll()
+      releaseMemory(.freedAndCode)
     }
   }
 

@@ -9,7 +9,7 @@ import WidgetTransport
 final class FrameMaker {
   private let context: ServiceContext
   /// See `WidgetServer.Configuration.releaseMemory`.
-  private let releaseMemory: @Sendable () -> Void
+  private let releaseMemory: @Sendable (WidgetServer.ReleasedMemory) -> Void
   private var nextReleaseAt = NIODeadline.uptimeNanoseconds(0)
   private var encodedWidgets = EncodedWidgets(bytesMax: FrameMaker.encodedBytesMax)
   /// The bytes of the chunk frames that all groups keep.
@@ -27,7 +27,10 @@ final class FrameMaker {
   /// The theme, encoded for streams.
   private var theme: (revision: Revision, message: EncodedMessage)?
 
-  init(_ context: ServiceContext, releaseMemory: @escaping @Sendable () -> Void) {
+  init(
+    _ context: ServiceContext,
+    releaseMemory: @escaping @Sendable (WidgetServer.ReleasedMemory) -> Void
+  ) {
     self.context = context
     self.releaseMemory = releaseMemory
   }
@@ -306,7 +309,7 @@ final class FrameMaker {
     let instant = NIODeadline.now()
     guard bytes >= FrameMaker.releasedBytesMin, instant >= nextReleaseAt else { return }
     nextReleaseAt = instant + .seconds(60)
-    releaseMemory()
+    releaseMemory(.freedAndCode)
   }
 
   private static var releasedBytesMin: Int { 1 << 20 }

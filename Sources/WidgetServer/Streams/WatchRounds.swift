@@ -37,7 +37,7 @@ final class WatchRounds {
 
   init(
     _ context: ServiceContext, _ storage: StorageHealth,
-    releaseMemory: @escaping @Sendable () -> Void
+    releaseMemory: @escaping @Sendable (WidgetServer.ReleasedMemory) -> Void
   ) {
     self.context = context
     self.storage = storage

@@ -16,7 +16,7 @@ final class WatchStreams {
 
   init(
     _ context: ServiceContext, _ storage: StorageHealth, audience: ProviderAudience,
-    releaseMemory: @escaping @Sendable () -> Void
+    releaseMemory: @escaping @Sendable (WidgetServer.ReleasedMemory) -> Void
   ) {
     self.context = context
     self.audience = audience
