@@ -64,6 +64,9 @@ extension WidgetStore {
     return false
   }
 
+  /// The number of kept removals of widgets and keys.
+  public var removalCount: Int { tombstones.count }
+
   /// Whether removals of widgets or keys after a cursor are so many that later ones could soon push
   /// them out.
   public func mayForgetRemovals(since cursor: Revision) -> Bool {

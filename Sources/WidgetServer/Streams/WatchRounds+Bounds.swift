@@ -13,8 +13,6 @@ extension WatchRounds {
   /// The time that a turn may take to send changes to groups. The members of the other groups are
   /// served one by one.
   static let broadcastMax = TimeAmount.milliseconds(4)
-  /// The number of turns for which the store keeps removals for the readers of those groups.
-  static var postponedTurnsMax: Int { 256 }
   /// How many times more changes a round sends to all members at once than to one that is behind.
   static var largeRoundFactor: Int { 8 }
   /// The longest round without a pause. With the default interval, such a round is over in time.

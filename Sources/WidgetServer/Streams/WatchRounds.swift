@@ -19,8 +19,8 @@ final class WatchRounds {
   /// The revision up to which a caught-up reader has all changes.
   private(set) var sentRevision: Revision
   private(set) var sentSequence: UInt64
-  /// The revision of the readers that rounds left to later turns.
-  private var postponed: (revision: Revision, turnsLeft: Int)?
+  /// The readers that rounds left to later turns.
+  private var postponed = PostponedReaders()
   /// `store.readingCost` at the start of this half of the round.
   private var costStart = 0
   private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
@@ -49,7 +49,7 @@ final class WatchRounds {
   /// Whether some streams could take more.
   var hasMore: Bool { !ready.isEmpty }
   /// The store keeps all removals after this revision: readers get them in a round, or soon after it.
-  var retainedRevision: Revision { min(sentRevision, postponed?.revision ?? .max) }
+  var retainedRevision: Revision { min(sentRevision, postponed.revision ?? .max) }
   /// The number of different filters.
   var groupCount: Int { groups.count }
   /// The number of change frames that are kept for late streams.
@@ -202,7 +202,9 @@ final class WatchRounds {
       now = slice.clock()
     }
     ready.endRound(at: now)
-    countTurnOfPostponed(isLast: ready.isEmpty && leftOut.isEmpty)
+    postponed.endTurn(
+      isLast: ready.isEmpty && leftOut.isEmpty, removalCount: context.store.removalCount,
+      tombstonesMax: context.limits.store.tombstonesMax)
     for subscription in leftOut.reversed() { ready.putBack(subscription, of: subscription.uid) }
     // The shared changes of late readers are not needed any more.
     frames.forgetChanges()
@@ -280,8 +282,7 @@ final class WatchRounds {
   private func postpone(
     _ group: WatchGroup, fromRevision: Revision, fromSequence: UInt64, at instant: NIODeadline
   ) {
-    // Later readers do not prolong this: else somebody could keep the removals for ever.
-    if postponed == nil { postponed = (fromRevision, WatchRounds.postponedTurnsMax) }
+    postponed.postpone(at: fromRevision, removalCount: context.store.removalCount)
     for subscription in group.members where subscription.isCaughtUp {
       subscription.fallBehind(at: fromRevision, fromSequence)
       if fromRevision != sentRevision {
@@ -290,12 +291,6 @@ final class WatchRounds {
       }
       markReady(subscription)
     }
-  }
-
-  /// Ends the keeping of removals for postponed readers when all were served, or after many turns.
-  private func countTurnOfPostponed(isLast: Bool) {
-    guard let (revision, turnsLeft) = postponed else { return }
-    postponed = isLast || turnsLeft == 0 ? nil : (revision, turnsLeft - 1)
   }
 
   /// Whether testing the changed widgets, or making the content that a group lacks, exceeds the
