@@ -23,7 +23,8 @@
     /// Whether a header block is open. Other frames are not allowed in it.
     private var isInHeaderBlock = false
     private var limits = FloodLimits()
-    /// Whether HTTP/2 must not get the last piece, because it would take the peer for an attacker.
+    /// Whether HTTP/2 must not get the next frame, because it would take the peer for an attacker.
+    /// The bytes before the frame are returned, and nothing after them.
     private(set) var isFlood = false
 
     /// - Parameter openingBytes: The length of the connection preface.
@@ -40,6 +41,7 @@
     /// The next piece. Nil if it needs more bytes. If HTTP/2 gets a ping or a reset, call `pass`
     /// first.
     mutating func next(at now: @autoclosure () -> NIODeadline = .now()) -> Piece? {
+      guard !isFlood else { return nil }
       let unread = arrived
       while arrived.readableBytes > 0 {
         if passing > 0 {
@@ -51,7 +53,10 @@
         guard let head = arrived.peekHead(), let isEmpty = arrived.hasEmptyData(head)
         else { break }
         guard head.isPing || head.isReset, !isInHeaderBlock else {
-          if !limits.take(head, isEmpty: isEmpty, at: now()) { isFlood = true }
+          guard limits.take(head, isEmpty: isEmpty, at: now()) else {
+            isFlood = true
+            break
+          }
           follow(head)
           passing = head.length + FrameHead.bytes
           continue
@@ -63,13 +68,14 @@
         return piece(head, frame)
       }
       let passed = unread.beginning(upTo: arrived)
+      if isFlood { arrived = ByteBuffer() }
       guard passed.readableBytes == 0 else { return .other(passed) }
       // Copy a small rest, so that it does not retain a large buffer.
       arrived = arrived.readableBytes == 0 ? ByteBuffer() : ByteBuffer(buffer: arrived.slice())
       return nil
     }
 
-    /// Notes that HTTP/2 gets a ping or a reset.
+    /// Counts a ping or a reset for HTTP/2. If `isFlood` is true then, HTTP/2 must not get it.
     mutating func pass(
       _ frame: ByteBuffer, at now: @autoclosure () -> NIODeadline = .now()
     ) {

@@ -18,16 +18,21 @@
   /// there.
   ///
   /// Before HTTP/2 would take a peer for an attacker, the connection is closed here. Its calls then
-  /// end one by one, see `LingeringChannel`.
-  final class ControlFrames: ChannelInboundHandler {
+  /// end one by one, see `LingeringChannel`. NIO drops the bytes that a socket has not taken when it
+  /// closes the socket. So the socket is closed when it has taken the frame that tells the reason.
+  final class ControlFrames: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private var scanner = ControlFrameScanner()
     private let connection: CallerConnection
     /// Whether the connection is being closed. HTTP/2 gets no more frames.
     private var isClosing = false
+
+    /// The maximum time for which a connection waits for its peer to read before it is closed.
+    static let closingMax = TimeAmount.seconds(30)
 
     init(connection: CallerConnection) {
       self.connection = connection
@@ -48,16 +53,21 @@
           continue
         case .ping(_, let frame), .reset(_, let frame):
           scanner.pass(frame)
+          guard !scanner.isFlood else { continue }
           passing = frame
         case .other(let bytes):
           passing = bytes
         }
-        guard !scanner.isFlood else { return close(context) }
         context.fireChannelRead(wrapInboundOut(passing))
       }
-      guard answers.readableBytes > 0 else { return }
-      context.write(wrapOutboundOut(answers), promise: nil)
-      context.flush()
+      if answers.readableBytes > 0 { context.write(wrapOutboundOut(answers), promise: nil) }
+      if scanner.isFlood { return close(context) }
+      if answers.readableBytes > 0 { context.flush() }
+    }
+
+    /// A connection that is being closed reads nothing more.
+    func read(context: ChannelHandlerContext) {
+      if !isClosing { context.read() }
     }
 
     private func close(_ context: ChannelHandlerContext) {
@@ -65,8 +75,15 @@
       connection.client.logClosing(because: "it sends too many control frames or empty frames")
       var frame = ByteBuffer()
       ControlFrameScanner.writeGoAway(into: &frame)
-      context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
-      context.close(promise: nil)
+      let written = context.eventLoop.makePromise(of: Void.self)
+      let timer = context.eventLoop.assumeIsolated().scheduleTask(in: ControlFrames.closingMax) {
+        context.close(promise: nil)
+      }
+      written.futureResult.assumeIsolated().whenComplete { _ in
+        timer.cancel()
+        context.close(promise: nil)
+      }
+      context.writeAndFlush(wrapOutboundOut(frame), promise: written)
     }
 
     /// Ends the read that a connection's error has cut short.

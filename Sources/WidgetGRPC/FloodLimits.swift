@@ -5,8 +5,8 @@
   ///
   /// NIO then sends a GOAWAY that accepts no stream, and so ends all streams of the connection in one
   /// step. For a thousand streams, this takes some 170 ms. grpc-swift-nio-transport 2.9.2 does not
-  /// pass the settings on for servers. So the limits here are those of NIO, which counts later and
-  /// thus never more frames. They are in
+  /// pass the settings on for servers. The limits here equal NIO's. NIO sees each frame later, so
+  /// these limits are reached first. NIO's are in
   /// https://github.com/apple/swift-nio-http2/blob/1.46.0/Sources/NIOHTTP2/DOSHeuristics.swift. NIO
   /// counts errors of streams, too, but grpc-swift closes the connection at the first one. Only new
   /// streams after a GOAWAY of the daemon are an exception.

@@ -1,8 +1,10 @@
 #if GRPC
   import NIOCore
+  import NIOEmbedded
   import Testing
 
   @testable import WidgetGRPC
+  @testable import WidgetServer
 
   @Suite struct `Control frames of a peer` {
     private static let opening = [UInt8](repeating: 0x50, count: 24)
@@ -107,6 +109,111 @@
     @Test func `pings are answered again after a header block`() {
       let bytes = Self.opening + Self.openHeaders + Self.lastHeaders + Self.ping(4)
       #expect(Self.scan(bytes, pieces: []).pings == [0x0404_0404_0404_0404])
+    }
+
+    // MARK: - The end of a flood
+
+    /// A socket that takes no bytes until a test lets it.
+    private final class FullSocket: ChannelOutboundHandler {
+      typealias OutboundIn = ByteBuffer
+      private(set) var bytes: [UInt8] = []
+      private(set) var reads = 0
+      private(set) var isClosed = false
+      private var promises: [EventLoopPromise<Void>] = []
+
+      func write(
+        context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?
+      ) {
+        bytes += Array(unwrapOutboundIn(data).readableBytesView)
+        if let promise { promises.append(promise) }
+      }
+
+      func flush(context: ChannelHandlerContext) {}
+
+      func read(context: ChannelHandlerContext) { reads += 1 }
+
+      func close(
+        context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
+      ) {
+        isClosed = true
+        end { $0.fail(ChannelError.ioOnClosedChannel) }
+        context.close(mode: mode, promise: promise)
+      }
+
+      func takeAll() { end { $0.succeed() } }
+
+      private func end(_ body: (EventLoopPromise<Void>) -> Void) {
+        let ending = promises
+        promises = []
+        for promise in ending { body(promise) }
+      }
+    }
+
+    /// A connection over a full socket whose peer has sent too many SETTINGS.
+    private struct Flood {
+      let channel = EmbeddedChannel()
+      let socket = FullSocket()
+      let connection: CallerConnection
+
+      static let settings: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]
+
+      init(_ service: ServiceLoop) throws {
+        connection = CallerConnection(
+          client: InProcessClient(peer: .current, service: service), service.context.limits)
+        try channel.pipeline.syncOperations.addHandlers(
+          socket, ControlFrames(connection: connection))
+        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
+        let frames = repeatElement(Flood.settings, count: FloodLimits.framesMax).joined()
+        let before = [UInt8](repeating: 0x50, count: 24) + Array(frames)
+        try channel.writeInbound(ByteBuffer(bytes: before + Flood.settings))
+        // HTTP/2 gets all frames before the last one.
+        let passed = try channel.readInbound(as: ByteBuffer.self)
+        #expect(passed.map { Array($0.readableBytesView) } == before)
+        var last = ByteBuffer()
+        ControlFrameScanner.writeGoAway(into: &last)
+        #expect(socket.bytes == Array(last.readableBytesView))
+      }
+
+      func end() {
+        channel.embeddedEventLoop.run()
+        connection.close()
+      }
+    }
+
+    @Test func `a flood closes the connection when its socket has taken the last frame`()
+      async throws
+    {
+      try await withServer { server in
+        try server.onLoop { service in
+          let flood = try Flood(service)
+          #expect(!flood.socket.isClosed)
+          // Meanwhile, the connection reads nothing, and HTTP/2 gets nothing.
+          let reads = flood.socket.reads
+          flood.channel.read()
+          #expect(flood.socket.reads == reads)
+          try flood.channel.writeInbound(ByteBuffer(bytes: Flood.settings))
+          #expect(try flood.channel.readInbound(as: ByteBuffer.self) == nil)
+          flood.socket.takeAll()
+          #expect(flood.socket.isClosed && !flood.channel.isActive)
+          flood.end()
+        }
+      }
+    }
+
+    @Test func `a flood closes the connection after some time if its peer does not read`()
+      async throws
+    {
+      try await withServer { server in
+        try server.onLoop { service in
+          let flood = try Flood(service)
+          flood.channel.embeddedEventLoop.advanceTime(
+            by: ControlFrames.closingMax - .nanoseconds(1))
+          #expect(!flood.socket.isClosed)
+          flood.channel.embeddedEventLoop.advanceTime(by: .nanoseconds(1))
+          #expect(flood.socket.isClosed && !flood.channel.isActive)
+          flood.end()
+        }
+      }
     }
 
     @Test func `a ping is answered with its payload`() {

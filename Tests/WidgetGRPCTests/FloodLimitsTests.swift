@@ -85,7 +85,7 @@
           }
         }
         #expect(scanner.isFlood, "cut at \(cut)")
-        #expect(passed == frames, "cut at \(cut)")
+        #expect(passed == Self.begin + Self.padding, "cut at \(cut)")
       }
     }
 
@@ -110,6 +110,20 @@
       }
       #expect(Self.flood(frames) == nil)
       #expect(Self.flood([[UInt8]](repeating: Self.window, count: 1_000)) == nil)
+    }
+
+    @Test func `the frames before such a frame pass, and nothing after it`() {
+      let before = Self.begin + Self.dataEnd + Self.begin + Self.empty
+      var scanner = ControlFrameScanner(openingBytes: 0)
+      scanner.receive(ByteBuffer(bytes: before + Self.empty + Self.ping + Self.begin))
+      let first = scanner.next(at: Self.start)
+      #expect(first == ControlFrameScanner.Piece.other(ByteBuffer(bytes: before)))
+      #expect(scanner.isFlood)
+      let second = scanner.next(at: Self.start)
+      #expect(second == nil)
+      scanner.receive(ByteBuffer(bytes: Self.begin))
+      let third = scanner.next(at: Self.start)
+      #expect(third == nil)
     }
 
     @Test func `the last frame to such a peer tells it to calm down`() {
