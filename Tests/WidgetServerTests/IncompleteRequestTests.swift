@@ -121,6 +121,28 @@ import WidgetTransport
     }
   }
 
+  /// The time of each search is over before its first request.
+  @Test func `an incomplete request is ended however busy the machine is`() async throws {
+    try await withServer(limits: Self.limits { $0.requestMilliseconds = 1 }) { server in
+      let ended = try server.onLoop { service in
+        service.context.work.clock = SliceClock.makeOver()
+        let ended = Ended()
+        for _ in 0..<3 {
+          let account = service.incompleteRequests.account(of: .current)
+          #expect(account.hold(1) == nil)
+          ended.accounts.append(account)
+          account.endLate = {
+            ended.passes.append(service.turn.loopPass?() ?? 0)
+            return true
+          }
+        }
+        return ended
+      }
+      try server.eventually { _ in ended.passes.count == 3 }
+      #expect(try server.onLoop { !$0.incompleteRequests.isSearching })
+    }
+  }
+
   /// The objects that are used only on the loop.
   private final class Ended: @unchecked Sendable {
     var accounts: [IncompleteRequest] = []
