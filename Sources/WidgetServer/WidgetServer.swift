@@ -55,7 +55,7 @@ public final class WidgetServer: Sendable {
   public enum ReleasedMemory: Sendable {
     /// Freed memory.
     case freed
-    /// Freed memory, and pages of code. Only for a daemon that is quiet.
+    /// Freed memory, and pages of code. The system loads these again on use.
     case freedAndCode
   }
 

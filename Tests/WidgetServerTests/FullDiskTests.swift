@@ -138,7 +138,7 @@ import WidgetStorage
     }
   }
 
-  /// The calls of a turn. Each has an id.
+  /// The calls of a turn.
   enum Calls: CaseIterable, Sendable {
     case widget, kind, widgetAndKind, widgetAndChange, all
   }

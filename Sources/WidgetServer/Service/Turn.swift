@@ -156,8 +156,15 @@ final class Turn {
   /// Whether all changes of the turn are removals by calls.
   var onlyRemoves: Bool {
     guard !hasOwnChanges else { return false }
-    let uses = Set(calls.map(\.roomUse))
-    return !uses.contains(.needs) && (uses.contains(.frees) || uses.contains(.freesWithChanges))
+    var removes = false
+    for call in calls {
+      switch call.roomUse {
+      case .needs: return false
+      case .frees, .freesWithChanges: removes = true
+      case .unused: break
+      }
+    }
+    return removes
   }
 
   /// The sets of calls to store alone on a full disk, in the order of the attempts. The second set
