@@ -257,6 +257,62 @@ extension ConversationPartTests {
     #expect(change == (isCleared ? WidgetPatch(isStale: false) : WidgetPatch()))
   }
 
+  /// The instance makes the widget fresh. Later a user makes it stale.
+  @Test func `the marks leave a widget alone that an instance has made fresh`() throws {
+    var known = try widget("w")
+    let served: Set<KindName> = [known.kind]
+    var marks = Marks()
+    /// Lists the widgets. Returns the next change.
+    func list(_ marks: inout Marks) -> [String] {
+      let question = next(&marks, served: served).name
+      let line = marks.answered(
+        .success(.widgets([known])), served: served, beside: [], at: .zero, limits)
+      return [question, line ?? next(&marks, served: served).name]
+    }
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets([known])), &marks)
+    let error = next(&marks).patch.error
+    answer(.success(.revision(1)), &marks)
+    _ = next(&marks)
+    (known.isStale, known.error) = (true, error ?? nil)
+    // The bundle is about to serve the widget when the problem ends.
+    _ = marks.set([:])
+    _ = marks.follow(served: served, watched: [], beside: [])
+    let early = list(&marks)
+    _ = marks.follow(served: served, watched: served, beside: [])
+    let watched = list(&marks)
+    known.error = nil
+    _ = marks.set(["bundle/b": trouble("/b/y", words: "/b/y is missing")])
+    _ = marks.follow(served: served, watched: served, beside: [])
+    let late = list(&marks)
+    #expect(early == ["widgets", ""] && watched == ["widgets", ""] && late == ["widgets", ""])
+  }
+
+  /// The bundle of the kind is about to serve the widget, whose error somebody has cleared.
+  @Test func `a widget becomes fresh only when an instance watches it`() throws {
+    var known = try widget("w")
+    let served: Set<KindName> = [known.kind]
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets([known])), &marks)
+    _ = next(&marks)
+    answer(.success(.revision(1)), &marks)
+    _ = next(&marks)
+    known.isStale = true
+    _ = marks.set([:])
+    var names: [String] = []
+    for watched in [[], served] {
+      _ = marks.follow(served: served, watched: watched, beside: [])
+      names.append(next(&marks, served: served).name)
+      _ = marks.answered(
+        .success(.widgets([known])), served: served, beside: [], at: .zero, limits)
+      names.append(next(&marks, served: served).name)
+    }
+    #expect(names == ["widgets", "", "widgets", "w"])
+  }
+
   /// The bundle of the kind is about to serve the widget when the problem ends. Then the daemon
   /// refuses the bundle.
   @Test func `the error of a problem that is over ends although the next instance never began`()

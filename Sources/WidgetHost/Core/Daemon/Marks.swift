@@ -8,7 +8,7 @@ struct Marks: Sendable {
     let id: WidgetID
     let kind: KindName
     let patch: WidgetPatch
-    /// Whether it is made although an instance serves the widget.
+    /// Whether Marks makes the change even if an instance serves the widget.
     var isForServed = false
   }
 
@@ -16,7 +16,8 @@ struct Marks: Sendable {
   private var troubles: [String: BundleTrouble] = [:]
   /// The problems that have ended, and whose errors may be left, by set.
   private var ended: [String: BundleTrouble] = [:]
-  /// The widgets that are stale because of a problem, with their kinds.
+  /// The widgets that this has made stale because of a problem, with their kinds. When an instance
+  /// serves a widget, the instance makes the widget fresh, so the widget leaves this list.
   private var stale: [WidgetID: KindName] = [:]
   /// The kinds that this leaves to instances: their watches have the widgets, or this has skipped a
   /// widget because an instance was about to watch it.
@@ -53,9 +54,12 @@ struct Marks: Sendable {
   /// The daemon has the host again. It may have other widgets.
   ///
   /// - Returns: the call to cancel.
-  mutating func lookAgain() -> CallID? { troubles.isEmpty && ended.isEmpty ? nil : begin() }
+  mutating func lookAgain() -> CallID? {
+    troubles.isEmpty && ended.isEmpty && stale.isEmpty ? nil : begin()
+  }
 
-  /// Follows which widgets others see to. If there are fewer, this looks for widgets again.
+  /// Follows which widgets others see to. If there are fewer, this looks for widgets again. It also
+  /// does so when an instance begins to watch widgets that this has made stale.
   ///
   /// - Parameters:
   ///   - served: the kinds whose widgets instances serve, now or soon.
@@ -69,8 +73,10 @@ struct Marks: Sendable {
     left.formIntersection(served)
     (self.watched, self.held) = (watched, held)
     if isLess { return lookAgain() }
-    if !isDue, changes == nil { forgetEnded() }
-    return nil
+    guard !isDue, changes == nil else { return nil }
+    forgetEnded()
+    let isWatched = stale.contains { watched.contains($0.value) && !held.contains($0.key) }
+    return isWatched ? begin() : nil
   }
 
   /// All errors of problems that have ended are over, unless an instance has not begun yet to see to
@@ -79,8 +85,7 @@ struct Marks: Sendable {
 
   private mutating func begin() -> CallID? {
     (isDue, owners, changes, attempts, retryAt) = (true, nil, nil, 0, nil)
-    // The daemon may have carried it out.
-    if calling?.patch.isStale == true { noteChange() }
+    noteLostChange()
     calling = nil
     defer { call = nil }
     return call
@@ -112,7 +117,9 @@ struct Marks: Sendable {
   mutating func drop(_ kinds: Set<KindName>) { stale = stale.filter { !kinds.contains($0.value) } }
 
   /// Whether there is nothing to do, whatever others see to.
-  var isIdle: Bool { troubles.isEmpty && ended.isEmpty && !isDue && changes == nil }
+  var isIdle: Bool {
+    troubles.isEmpty && ended.isEmpty && stale.isEmpty && !isDue && changes == nil
+  }
 
   /// Whether `nextCall` can have a call.
   var isWaiting: Bool { call == nil && retryAt == nil && (isDue || changes != nil) }
@@ -138,6 +145,7 @@ struct Marks: Sendable {
     }
     // The call takes it, whatever the answer is.
     changes = Array(rest.dropFirst())
+    if next.isForServed { stale[next.id] = nil }
     calling = next
     return .update(next.id, next.patch, provider: "")
   }
@@ -161,6 +169,12 @@ struct Marks: Sendable {
     stale[calling.id] = isStale ? calling.kind : nil
   }
 
+  /// The last change has no answer, so the daemon may have carried it out, or not.
+  private mutating func noteLostChange() {
+    guard let calling, calling.patch.isStale != nil else { return }
+    stale[calling.id] = calling.kind
+  }
+
   /// - Returns: a line for the log.
   mutating func answered(
     _ result: Result<DaemonAnswer, Failure>, served: Set<KindName>, beside held: Set<WidgetID>,
@@ -181,15 +195,21 @@ struct Marks: Sendable {
       for widget in unserved where isStaleSinceEarlierHost(widget) {
         stale[widget.id] = widget.kind
       }
-      let others = widgets.filter { served.contains($0.kind) && !held.contains($0.id) }
-      changes = unserved.compactMap { change(of: $0) } + others.compactMap { freshening($0) }
+      let watched = watched.intersection(served)
+      let others = widgets.filter { watched.contains($0.kind) && !held.contains($0.id) }
+      let fresh = others.compactMap { freshening($0) }
+      // The instances make the rest of these widgets fresh.
+      let ids = Set(fresh.map(\.id))
+      stale = stale.filter { id, kind in
+        !watched.contains(kind) || held.contains(id) || ids.contains(id)
+      }
+      changes = unserved.compactMap { change(of: $0) } + fresh
     case .success: noteChange()
     // Somebody has removed the widget meanwhile.
     case .failure(let failure) where failure.code == "NOT_FOUND" && changes != nil: break
     case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
       (isDue, owners, changes) = (true, nil, nil)
-      // The daemon may have carried it out.
-      if calling?.patch.isStale == true { noteChange() }
+      noteLostChange()
       attempts += 1
       retryAt = uptime + limits.daemonWait(attempts)
     case .failure(let failure):
@@ -206,8 +226,9 @@ struct Marks: Sendable {
     return widget.error?.all.contains { own.has($0) } ?? false
   }
 
-  /// The change that makes a widget fresh that an instance serves by now; nil if there is none. If
-  /// somebody has cleared the error, the instance does not know why the widget is stale.
+  /// Makes a widget fresh that Marks made stale and that an instance serves now. Nil: nothing to
+  /// change. The instance knows by the error why the widget is stale. So this change is only for
+  /// widgets whose error somebody has cleared.
   private func freshening(_ widget: Widget) -> Change? {
     let isMarked = widget.error?.all.contains { $0.reason == BundleInstance.invalid } ?? false
     guard stale[widget.id] == widget.kind, widget.isStale, !isMarked,
