@@ -303,7 +303,7 @@ extension ConversationPartTests {
     known.isStale = true
     _ = marks.set([:])
     var names: [String] = []
-    for watched in [[], served] {
+    for watched: Set<KindName> in [[], served] {
       _ = marks.follow(served: served, watched: watched, beside: [])
       names.append(next(&marks, served: served).name)
       _ = marks.answered(

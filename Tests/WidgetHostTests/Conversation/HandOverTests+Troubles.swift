@@ -376,6 +376,41 @@ extension HandOverTests {
     #expect(state("bw") == "bundle/d fresh a user's" && daemon.lost.isEmpty)
   }
 
+  /// Bundle `d` wants widget `bw`, which waits for its removal. The daemon refuses the bundle for long.
+  @Test mutating func `the error of a widget that waits does not change at each retry`() throws {
+    try beginBoth()
+    let id = try #require(WidgetID("bw"))
+    daemon.setValue(of: id)
+    tellNews()
+    try takeKind()
+    try edit("d", "bw: {kind: k}", kinds: ["taken"], in: "/b/d")
+    try edit("b", "n: {kind: note}, u: {kind: j}", kinds: ["j"], in: "/b/y")
+    // So the widget waits for long.
+    run(machine.found(.broken(problem: "wrong", digest: 99), in: "/b/y", at: time))
+    #expect(errors("bw").count == 3)
+    updates = []
+    pass(HostLimits().refusalRetryInterval * 3)
+    #expect(errors("bw").count == 3 && state("bw") == "bundle/b stale a user's")
+    for update in updates where update.id == id {
+      let messages = update.patch.error.flatMap(\.self)?.all.map(\.message) ?? []
+      #expect(messages.contains { $0.hasPrefix("/b/d: the daemon refuses the bundle: ") })
+    }
+  }
+
+  /// Bundle `e` is a copy of bundle `c`. The daemon refuses the copy, because `c` has the kind.
+  @Test mutating func `a widget that waits shows no problem of a bundle that lacks its kind`()
+    throws
+  {
+    try beginBoth()
+    daemon.setValue(of: try #require(WidgetID("bw")))
+    tellNews()
+    try edit("e", "ew: {kind: k}", in: "/b/e")
+    #expect(widget("bundle/e")?.data["state"] == .string("failed"))
+    try edit("b", "n: {kind: note}, u: {kind: j}", kinds: ["j"], in: "/b/y")
+    #expect(errors("bw").count == 1)
+    #expect(errors("bw").first?.hasPrefix("the file of bundle b no longer has this widget") == true)
+  }
+
   /// An earlier host has set the error. No host has called the widget back yet.
   @Test mutating func `the bundle of the kind keeps the error of a widget that leaves`() throws {
     try beginBoth()

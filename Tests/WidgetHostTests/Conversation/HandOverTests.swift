@@ -19,6 +19,8 @@ struct HandOverTests {
   var isWithoutRoom = false
   /// The questions about all widgets.
   var lists = 0
+  /// The changes of widgets, in order.
+  var updates: [(id: WidgetID, patch: WidgetPatch)] = []
   /// The kinds of each watch.
   var watches: [WatchID: [KindName]] = [:]
   /// The last session of each provider.
@@ -73,6 +75,7 @@ struct HandOverTests {
         input = .answered(id, .success(.absences(absences)))
       case .daemon(.call(let id, let call)):
         if case .widgets(let kinds) = call, kinds.isEmpty { lists += 1 }
+        if case .update(let id, let patch, _) = call { updates.append((id, patch)) }
         input = .answered(
           id, daemon.isUp ? daemon.answer(call) : .failure(ConversationSimulation.lost))
       case .kept(let field, let bundle): kept.append(field.message(by: bundle))

@@ -4,7 +4,7 @@ import WidgetModel
 // Widgets that a bundle's file no longer has (`Holds`), and the declarations that lack them.
 extension DaemonConversation {
   /// The claims of a bundle, with those that it takes over from bundles with former ids.
-  private func claims(of bundle: Bundle) -> BundleClaims {
+  func claims(of bundle: Bundle) -> BundleClaims {
     let inherited = withdrawals.inherited(by: bundle.id)
     return BundleClaims(of: bundle, inherited: Set(inherited.map(HostState.provider(of:))))
   }
@@ -194,30 +194,28 @@ extension DaemonConversation {
   /// - Returns: its words.
   @discardableResult
   private mutating func show(_ id: WidgetID, at now: HostTime) -> String? {
-    let problems = problems(on: id)
-    guard let error = holds.show(id, beside: problems, at: now) else { return nil }
-    call(.update(id, WidgetPatch(isStale: true, error: .some(error)), provider: ""))
-    return error.message
+    var problems = heldProblems
+    return show(id, beside: &problems, at: now)
   }
 
-  /// The problems of bundles that a widget shows while it waits: of the bundle that has it, of the
-  /// bundle with its kind, and of bundles that are to take it over.
-  private func problems(on id: WidgetID) -> [WidgetError] {
-    guard let set = holds.set(of: id), let kind = holds.kind(of: id) else { return [] }
-    let owner = links.all.first { claims(of: $0.bundle).has(set) }?.bundle.id
-    var others = Set(
-      links.all.filter { $0.bundle.kinds.contains { $0.kind.name == kind } }.map(\.bundle.id))
-    others.formUnion(rests.wanting(id, kind).compactMap { bundle(of: $0) })
-    return marks.errors(
-      of: owner.map(HostState.provider(of:)) ?? set,
-      beside: Set(others.map(HostState.provider(of:))), on: kind)
+  @discardableResult
+  private mutating func show(
+    _ id: WidgetID, beside problems: inout HeldProblems, at now: HostTime
+  ) -> String? {
+    let others = problems.errors(on: id, holds, marks)
+    guard let error = holds.show(id, beside: others, at: now) else { return nil }
+    call(.update(id, WidgetPatch(isStale: true, error: .some(error)), provider: ""))
+    return error.message
   }
 
   /// Shows the ends that have moved since they were shown, and the problems that have changed.
   mutating func showHolds(at now: HostTime) {
     // Another host may serve the daemon.
     guard host.isHolding, !holds.isEmpty else { return }
-    for id in holds.takeUnshown() { show(id, at: now) }
+    let ids = holds.takeUnshown()
+    guard !ids.isEmpty else { return }
+    var problems = heldProblems
+    for id in ids { show(id, beside: &problems, at: now) }
   }
 
   /// Declares the widgets of the file beside those that stay for a while.

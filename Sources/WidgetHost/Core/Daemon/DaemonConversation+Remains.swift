@@ -195,5 +195,7 @@ extension DaemonConversation {
     let text = marks.answered(
       result, served: served, beside: holds.ids, at: now.uptime, limits)
     if let text { report(text) }
+    // Widgets that wait show only the problems of bundles that still have their kinds.
+    if case .success(.standing(_)) = result { holds.outdateErrors() }
   }
 }

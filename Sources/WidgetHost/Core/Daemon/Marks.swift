@@ -30,6 +30,8 @@ struct Marks: Sendable {
   private var isDue = false
   /// The providers of the kinds that bundles of earlier hosts declared; nil before they are known.
   private var owners: [KindName: String]?
+  /// The last known ones of these providers.
+  private var lastOwners: [KindName: String] = [:]
   /// The widgets to change; nil before they are known.
   private var changes: [Change]?
   /// The change that has no answer.
@@ -99,6 +101,9 @@ struct Marks: Sendable {
     troubles.values.first { $0.has(error) }
   }
 
+  /// Whether bundles have problems now.
+  var hasTroubles: Bool { !troubles.isEmpty }
+
   /// The errors for the present problems of a widget's bundle, and of other bundles.
   ///
   /// - Parameters:
@@ -107,7 +112,9 @@ struct Marks: Sendable {
   ///     they have the widget's kind.
   func errors(of set: String, beside others: Set<String>, on kind: KindName) -> [WidgetError] {
     let rest = troubles.filter { other, trouble in
-      other != set && (others.contains(other) || trouble.kinds.contains(kind))
+      // Somebody else can have the kind by now.
+      let hasKind = trouble.kinds.contains(kind) && (lastOwners[kind] ?? other) == other
+      return other != set && (others.contains(other) || hasKind)
     }
     return [troubles[set]?.error()].compactMap(\.self)
       + rest.sorted { $0.key < $1.key }.map { $0.value.error(forOthers: true) }
@@ -184,7 +191,8 @@ struct Marks: Sendable {
     defer { calling = nil }
     switch result {
     case .success(.standing(let found)):
-      owners = Dictionary(found.kinds.map { ($0.name, $0.provider) }) { first, _ in first }
+      lastOwners = Dictionary(found.kinds.map { ($0.name, $0.provider) }) { first, _ in first }
+      owners = lastOwners
     case .success(.widgets(let widgets)):
       (isDue, attempts) = (false, 0)
       // Somebody has made the others fresh, or has removed them.
