@@ -114,6 +114,7 @@ extension DaemonConversation {
     for widget in all where !going.contains(widget.id) { holds.end(widget.id) }
     let leaving = all.filter { going.contains($0.id) }
     var rest: [Widget] = []
+    var problems = heldProblems
     for widget in leaving {
       let fields = lost[widget.id]?.map(\.field.path) ?? []
       // The daemon names a limited number of values.
@@ -122,15 +123,15 @@ extension DaemonConversation {
         holds.end(widget.id)
         rest.append(widget)
       } else if isRecalled(widget.id) {
-        recall(widget, of: bundle, at: now)
+        recall(widget, of: bundle, beside: &problems, at: now)
       } else {
         switch holds.leave(widget, until: now.uptime + limits.absenceMax) {
         case .waits: break
         case .goes: rest.append(widget)
         case .begins:
           rests.begin(offer: widget.id)
-          hold(widget, of: bundle, losing: fields, at: now)
-        case .beginsAgain: hold(widget, of: bundle, losing: fields, at: now)
+          hold(widget, of: bundle, losing: fields, beside: &problems, at: now)
+        case .beginsAgain: hold(widget, of: bundle, losing: fields, beside: &problems, at: now)
         }
       }
     }
@@ -155,18 +156,21 @@ extension DaemonConversation {
   }
 
   /// Shows that a widget stays, stale, because the daemon refuses the file that has it again.
-  private mutating func recall(_ widget: Widget, of bundle: Bundle, at now: HostTime) {
+  private mutating func recall(
+    _ widget: Widget, of bundle: Bundle, beside problems: inout HeldProblems, at now: HostTime
+  ) {
     let words =
       "the daemon refuses the file of bundle \(bundle.id), which has this widget again; the widget"
       + " and its values stay until the daemon takes the file, or the file lacks the widget again;"
       + " \"widgetctl bundle ls\" has the reason of the refusal"
     holds.recall(widget.id, saying: words)
-    show(widget.id, at: now)
+    show(widget.id, beside: &problems, at: now)
   }
 
   /// Shows that a widget stays for a while, stale.
   private mutating func hold(
-    _ widget: Widget, of bundle: Bundle, losing fields: [String], at now: HostTime
+    _ widget: Widget, of bundle: Bundle, losing fields: [String],
+    beside problems: inout HeldProblems, at now: HostTime
   ) {
     var what =
       bundle.widgets.contains { $0.id == widget.id }
@@ -183,7 +187,7 @@ extension DaemonConversation {
       change: "the file of bundle \(bundle.id) \(what)",
       isDeclared: bundle.kindsOfWidgets[widget.id] != nil, values: list)
     holds.set(cause, of: widget.id)
-    if let problem = show(widget.id, at: now) {
+    if let problem = show(widget.id, beside: &problems, at: now) {
       report("bundle \(bundle.id): widget \(widget.id): \(problem)")
     }
     for generation in links.generations { tell(.removed(widget.id), generation) }
@@ -192,12 +196,6 @@ extension DaemonConversation {
   /// Sets the error of a widget that waits, if it changes.
   ///
   /// - Returns: its words.
-  @discardableResult
-  private mutating func show(_ id: WidgetID, at now: HostTime) -> String? {
-    var problems = heldProblems
-    return show(id, beside: &problems, at: now)
-  }
-
   @discardableResult
   private mutating func show(
     _ id: WidgetID, beside problems: inout HeldProblems, at now: HostTime

@@ -19,31 +19,28 @@ struct HeldProblems: Sendable {
 
   /// The sets of the bundles that have the widgets of a set, or take them over, by set.
   private var owners: [String: String] = [:]
-  /// The sets of the bundles that have a kind.
+  /// The sets of the bundles that have a kind, and a problem.
   private var havingKind: [KindName: Set<String>] = [:]
-  /// The sets of the bundles that declare a widget with its kind.
-  private var wanting: [WidgetID: Set<String>] = [:]
+  /// The sets of the bundles that declare a widget with a kind, and have a problem.
+  private var wanting: [WidgetID: [KindName: Set<String>]] = [:]
   private var known: [Question: [WidgetError]] = [:]
 
-  /// Notes a bundle that runs, or is about to run.
-  ///
-  /// - Parameters:
-  ///   - sets: the bundle's set, and those that it takes over.
-  ///   - hasKinds: whether the daemon has the bundle's kinds. A refused bundle with the kind of
-  ///     another one does not count.
-  mutating func add(_ bundle: Bundle, sets: Set<String>, hasKinds: Bool, _ holds: Holds) {
+  /// Notes the sets that a bundle has, or takes over.
+  mutating func add(_ sets: Set<String>, of own: String) { for set in sets { owners[set] = own } }
+
+  /// Notes the kinds of a bundle that the daemon has. A refused bundle with the kind of another one
+  /// does not count.
+  mutating func addKinds(of bundle: Bundle) {
     let own = HostState.provider(of: bundle.id)
-    for set in sets { owners[set] = own }
-    if hasKinds { for kind in bundle.kinds { havingKind[kind.kind.name, default: []].insert(own) } }
-    addWidgets(of: bundle, holds)
+    for kind in bundle.kinds { havingKind[kind.kind.name, default: []].insert(own) }
   }
 
   /// Notes the widgets of a version that runs, or that the daemon refuses. A retry of the version does
   /// not end its problem, so it counts meanwhile, too.
-  mutating func addWidgets(of bundle: Bundle, _ holds: Holds) {
-    for spec in bundle.widgets {
-      guard let id = spec.id, holds.kind(of: id) == spec.kind else { continue }
-      wanting[id, default: []].insert(HostState.provider(of: bundle.id))
+  mutating func addWidgets(of bundle: Bundle) {
+    let own = HostState.provider(of: bundle.id)
+    for (id, kind) in bundle.kindsOfWidgets {
+      wanting[id, default: [:]][kind, default: []].insert(own)
     }
   }
 
@@ -51,7 +48,7 @@ struct HeldProblems: Sendable {
   mutating func errors(on id: WidgetID, _ holds: Holds, _ marks: Marks) -> [WidgetError] {
     guard let set = holds.set(of: id), let kind = holds.kind(of: id) else { return [] }
     let place = Place(set: owners[set] ?? set, kind: kind)
-    let others = (havingKind[kind] ?? []).union(wanting[id] ?? [])
+    let others = (havingKind[kind] ?? []).union(wanting[id]?[kind] ?? [])
     let question = Question(place: place, others: others)
     if let errors = known[question] { return errors }
     let errors = marks.errors(of: place.set, beside: others, on: kind)
@@ -65,11 +62,15 @@ extension DaemonConversation {
     var problems = HeldProblems()
     guard marks.hasTroubles else { return problems }
     for link in links.all {
-      problems.add(
-        link.bundle, sets: claims(of: link.bundle).sets,
-        hasKinds: link.watch != nil || link.hasDeclared, holds)
+      let (bundle, own) = (link.bundle, HostState.provider(of: link.bundle.id))
+      problems.add(claims(of: bundle).sets, of: own)
+      guard marks.hasTrouble(of: own) else { continue }
+      if link.watch != nil || link.hasDeclared { problems.addKinds(of: bundle) }
+      problems.addWidgets(of: bundle)
     }
-    for bundle in rests.bundles { problems.addWidgets(of: bundle, holds) }
+    for bundle in rests.bundles where marks.hasTrouble(of: HostState.provider(of: bundle.id)) {
+      problems.addWidgets(of: bundle)
+    }
     return problems
   }
 }

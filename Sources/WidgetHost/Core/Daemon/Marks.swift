@@ -104,6 +104,9 @@ struct Marks: Sendable {
   /// Whether bundles have problems now.
   var hasTroubles: Bool { !troubles.isEmpty }
 
+  /// Whether the bundle with this set has a problem now.
+  func hasTrouble(of set: String) -> Bool { troubles[set] != nil }
+
   /// The errors for the present problems of a widget's bundle, and of other bundles.
   ///
   /// - Parameters:
