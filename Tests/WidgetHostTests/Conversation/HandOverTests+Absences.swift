@@ -163,6 +163,7 @@ extension HandOverTests {
 
   /// The folder comes back with another id in its file, but the daemon refuses the file.
   @Test mutating func `the error of a missing folder ends although the heir is refused`() throws {
+    asksForData = true
     try beginWithGuest()
     lose()
     pass(.seconds(5))

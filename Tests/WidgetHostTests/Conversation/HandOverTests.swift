@@ -17,6 +17,8 @@ struct HandOverTests {
   var notes: [String] = []
   /// Whether the daemon has no room for the sessions that begin.
   var isWithoutRoom = false
+  /// Whether the daemon asks for the data of all widgets when a session begins.
+  var asksForData = false
   /// The questions about all widgets.
   var lists = 0
   /// The changes of widgets, in order.
@@ -85,6 +87,7 @@ struct HandOverTests {
       default: break
       }
       if let input { queue += machine.handle(input, at: time) }
+      if case .session(let id, .opened)? = input, asksForData { queue += ask(id) }
     }
   }
 

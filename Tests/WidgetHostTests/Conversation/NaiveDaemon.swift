@@ -21,6 +21,8 @@ struct NaiveDaemon {
 
   var isUp = true
   var isFull = false
+  /// The answer to updates of widgets; nil if the daemon makes them.
+  var updateFailure: Failure?
   /// Declarations of this widget are refused.
   var refusedID: WidgetID?
   private(set) var epoch: UInt64 = 1
@@ -76,7 +78,10 @@ struct NaiveDaemon {
 
   mutating func put(_ id: WidgetID, _ kind: KindName, data: ValueMap = [:], set: String) {
     revision += 1
-    let widget = Widget(id: id, kind: kind, data: data, revision: revision, applySet: set)
+    var widget = Widget(id: id, kind: kind, data: data, revision: revision, applySet: set)
+    if let known = widgets[id], known.kind == kind {
+      (widget.isStale, widget.error) = (known.isStale, known.error)
+    }
     widgets[id] = widget
     news.append(.changed(widget))
   }
@@ -175,6 +180,7 @@ struct NaiveDaemon {
       }
       return .success(.standing(result))
     case .update(let id, let patch, _):
+      if let updateFailure { return .failure(updateFailure) }
       guard var widget = widgets[id] else { return .failure(Failure("NOT_FOUND", "no \(id)")) }
       for entry in patch.setData.entries { widget.data[entry.key] = entry.value }
       for key in patch.unsetData { widget.data[key] = nil }

@@ -17,6 +17,7 @@ extension DaemonConversation {
     }
     for widget in known
     where claims.isOwn(widget) && !leaving.contains(widget.id) && link.taking[widget.id] == nil {
+      let fresh = holds.freshening(widget.id, keeping: Holds.rest(of: widget))
       let isHeld = holds.end(widget.id)
       if isHeld { declareRivals(of: widget.id, in: widget.applySet) }
       // A widget with another problem of an earlier host did not leave.
@@ -27,16 +28,34 @@ extension DaemonConversation {
       guard isHeld || !(kinds.contains(widget.kind) || watched.contains(widget.kind)) else {
         continue
       }
-      let patch = isHeld ? WidgetPatch.fresh(widget) : freshening(widget)
-      if let patch { call(.update(widget.id, patch, provider: "")) }
+      if let patch = isHeld ? fresh : freshening(widget) { endWait(of: widget.id, with: patch) }
     }
     holds.keep(only: leaving, of: claims)
     // Somebody took these while no host ran, or just before an earlier host ended.
     for widget in known where !claims.isOwn(widget) && holds.set(of: widget.id) == nil {
       let isLeft = widget.error?.all.contains { Holds.Cause.has($0, of: bundle.id) } ?? false
       guard isLeft, !watched.contains(widget.kind), let patch = freshening(widget) else { continue }
-      call(.update(widget.id, patch, provider: ""))
+      endWait(of: widget.id, with: patch)
     }
+  }
+
+  private mutating func endWait(of id: WidgetID, with patch: WidgetPatch) {
+    heldChanges.set(HeldChanges.Change(patch: patch, isWaiting: false), of: id)
+  }
+
+  /// Makes the next changes of widgets that wait, or no longer wait.
+  mutating func changeHeld() {
+    // Another host may serve the daemon.
+    guard host.isHolding else { return }
+    for (id, patch) in heldChanges.takeReady(holds) {
+      call(.update(id, patch, provider: ""), for: .held(id))
+    }
+  }
+
+  mutating func heldAnswered(
+    _ result: Result<DaemonAnswer, Failure>, _ id: WidgetID, at now: HostTime
+  ) {
+    if heldChanges.answered(result, id, at: now.uptime, limits) { holds.forgetError(of: id) }
   }
 
   /// The kinds whose widgets instances know now.
@@ -71,18 +90,11 @@ extension DaemonConversation {
   /// Makes a widget fresh that somebody else has taken, so nobody removes it.
   private mutating func endHold(outdatedBy widget: Widget) {
     guard holds.isOutdated(by: widget) else { return }
+    let fresh = holds.freshening(widget.id, keeping: Holds.rest(of: widget))
     holds.end(widget.id)
     declareRivals(of: widget.id, in: widget.applySet)
-    if widget.hasLeft { call(.update(widget.id, WidgetPatch.fresh(widget), provider: "")) }
-  }
-}
-
-extension WidgetPatch {
-  /// Makes a widget fresh that has waited, and ends the problems of bundles on it. Instances and
-  /// `Marks` see to the widget from now on, so they show the present problems again.
-  fileprivate static func fresh(_ widget: Widget) -> WidgetPatch {
-    let rest = widget.error?.all.filter { $0.reason != BundleInstance.invalid } ?? []
-    return WidgetPatch(isStale: false, error: .some(WidgetError(joining: rest)))
+    // Somebody can have cleared the error.
+    endWait(of: widget.id, with: fresh)
   }
 }
 

@@ -202,7 +202,8 @@ extension DaemonConversation {
   ) -> String? {
     let others = problems.errors(on: id, holds, marks)
     guard let error = holds.show(id, beside: others, at: now) else { return nil }
-    call(.update(id, WidgetPatch(isStale: true, error: .some(error)), provider: ""))
+    let patch = WidgetPatch(isStale: true, error: .some(error))
+    heldChanges.set(HeldChanges.Change(patch: patch, isWaiting: true), of: id)
     return error.message
   }
 
@@ -235,6 +236,7 @@ extension DaemonConversation {
     withdrawals.taken(link.inheriting, by: link.bundle.id)
     holds.declared(claims(of: link))
     for (id, set) in link.taking.sorted(by: { WidgetID.inOrder($0.key, $1.key) }) {
+      let patch = holds.freshening(id)
       holds.end(id)
       declareRivals(of: id, in: HostState.provider(of: link.bundle.id))
       let former = set.dropFirst(HostState.provider(of: "").count)
@@ -242,7 +244,7 @@ extension DaemonConversation {
         .note(
           "bundle \(link.bundle.id) has taken over widget \(id) from bundle \(former), with the"
             + " values that users have set"))
-      call(.update(id, WidgetPatch(isStale: false, error: .some(nil)), provider: ""))
+      heldChanges.set(HeldChanges.Change(patch: patch, isWaiting: false), of: id)
     }
     links.change(generation) { $0.take([:]) }
   }

@@ -75,6 +75,8 @@ extension DaemonConversation {
     host.hold()
     put(.attendance(isAway: false))
     prolongHolds(at: now)
+    holds.forgetErrors()
+    heldChanges.retry()
     cancel(marks.lookAgain())
     standing.begin()
   }

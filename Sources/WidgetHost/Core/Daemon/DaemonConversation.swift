@@ -62,6 +62,7 @@ struct DaemonConversation: Sendable {
   var ending = EndingSessions()
   var declarations = BundleDeclarations()
   var holds = Holds()
+  var heldChanges = HeldChanges()
   var withdrawals = Withdrawals()
   var marks = Marks()
   var unmarks = Unmarks()
@@ -160,6 +161,7 @@ struct DaemonConversation: Sendable {
     case .withdrawal(let bundle): withdrawalAnswered(result, bundle, at: now)
     case .mark: markAnswered(result, at: now)
     case .unmark(let bundle): unmarkAnswered(result, bundle, at: now)
+    case .held(let id): heldAnswered(result, id, at: now)
     }
   }
 
@@ -173,7 +175,7 @@ struct DaemonConversation: Sendable {
     case (.bundle, .failure(let failure)), (.work, .failure(let failure)),
       (.standing, .failure(let failure)), (.withdrawal, .failure(let failure)),
       (.mark, .failure(let failure)), (.unmark, .failure(let failure)),
-      (.nothing, .failure(let failure)):
+      (.held, .failure(let failure)), (.nothing, .failure(let failure)):
       if let line = refusals.refused(failure, at: now.uptime) { report(line) }
     default: break
     }
@@ -189,6 +191,7 @@ struct DaemonConversation: Sendable {
     proceedMarks()
     followRemovals()
     showHolds(at: now)
+    changeHeld()
     for generation in links.generations {
       proceed(generation, at: now)
       tellHolds(generation)
@@ -210,7 +213,10 @@ struct DaemonConversation: Sendable {
     ]
     deadlines += links.all.map(\.nextDeadline)
     if host.isHolding {
-      deadlines += [withdrawals.nextDeadline, marks.nextDeadline, unmarks.nextDeadline]
+      deadlines += [
+        withdrawals.nextDeadline, marks.nextDeadline, unmarks.nextDeadline,
+        heldChanges.nextDeadline,
+      ]
     }
     return deadlines.compactMap(\.self).min()
   }
@@ -236,6 +242,7 @@ struct DaemonConversation: Sendable {
     withdrawals.tick(at: now.uptime)
     marks.tick(at: now.uptime)
     unmarks.tick(at: now.uptime)
+    heldChanges.tick(at: now.uptime)
   }
 
   // MARK: The end

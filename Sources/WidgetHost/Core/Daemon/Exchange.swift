@@ -29,6 +29,8 @@ struct Exchange: Sendable {
     case withdrawal(String)
     case mark
     case unmark(String)
+    /// A change of a widget that waits for its removal, or no longer waits.
+    case held(WidgetID)
   }
 
   private var outputs: [DaemonConversation.Output] = []

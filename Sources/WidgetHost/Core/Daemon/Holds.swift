@@ -68,6 +68,11 @@ struct Holds: Sendable {
     var error: WidgetError?
     /// The words of a recalled widget's error.
     var recallWords: String?
+    /// Whether somebody else had made the widget stale before. The widget then stays stale
+    /// afterwards.
+    let wasStale: Bool
+    /// The errors that are not about bundles. They stay.
+    var rest: [WidgetError]
 
     /// The time at which the widget is removed; nil if nothing waits for it.
     var end: Duration? { if case .waiting(let end) = phase { end } else { nil } }
@@ -155,8 +160,12 @@ struct Holds: Sendable {
     case .waiting, .taking: return .waits
     case .over: return .goes
     case .undone, .recalled, nil:
+      // The error of a widget that a host has made stale says so.
+      let rest = Holds.rest(of: widget)
+      let hasProblem = rest.count < widget.error?.all.count ?? 0
       holds[widget.id] = Hold(
-        set: widget.applySet, kind: widget.kind, firstEnd: end, phase: .waiting(until: end))
+        set: widget.applySet, kind: widget.kind, firstEnd: end, phase: .waiting(until: end),
+        wasStale: hold?.wasStale ?? (widget.isStale && !hasProblem), rest: rest)
       return hold == nil ? .begins : .beginsAgain
     }
   }
@@ -221,6 +230,36 @@ struct Holds: Sendable {
 
   // MARK: The errors of widgets
 
+  /// The errors of a widget that are not about bundles.
+  static func rest(of widget: Widget) -> [WidgetError] {
+    widget.error?.all.filter { $0.reason != BundleInstance.invalid } ?? []
+  }
+
+  /// The daemon has told a widget that may wait. Programs can have changed its errors.
+  mutating func hear(_ widget: Widget) {
+    guard holds[widget.id]?.set == widget.applySet else { return }
+    holds[widget.id]?.rest = Holds.rest(of: widget)
+  }
+
+  /// Ends a wait: the widget is fresh and has no errors about bundles. Instances and `Marks` then set
+  /// the errors that still apply.
+  ///
+  /// - Parameter rest: the other errors of the widget; nil for the last known ones.
+  func freshening(_ id: WidgetID, keeping rest: [WidgetError]? = nil) -> WidgetPatch {
+    WidgetPatch(
+      isStale: holds[id]?.wasStale == true ? nil : false,
+      error: .some(WidgetError(joining: rest ?? holds[id]?.rest ?? [])))
+  }
+
+  /// The daemon has refused the error of a widget. It is set again with the next change.
+  mutating func forgetError(of id: WidgetID) { holds[id]?.error = nil }
+
+  /// The daemon is back, and may not have the errors.
+  mutating func forgetErrors() {
+    for id in holds.keys { holds[id]?.error = nil }
+    areErrorsOutdated = true
+  }
+
   /// Notes the cause of a hold, for the widget's error.
   mutating func set(_ cause: Cause, of id: WidgetID) { holds[id]?.cause = cause }
 
@@ -252,7 +291,7 @@ struct Holds: Sendable {
     let since = holds[id]?.since ?? now.wall
     holds[id]?.since = since
     let own = WidgetError(reason: BundleInstance.invalid, message: text, since: since)
-    let errors = [own] + others
+    let errors = [own] + others + (holds[id]?.rest ?? [])
     let error = WidgetError(joining: Array(errors.prefix(BundleInstance.errorsMax)))
     guard error != holds[id]?.error else { return nil }
     holds[id]?.error = error

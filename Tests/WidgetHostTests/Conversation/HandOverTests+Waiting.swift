@@ -1,0 +1,157 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+// The states of widgets that wait for their removal, and the flags and errors of others on widgets of
+// bundles.
+extension HandOverTests {
+  /// Asks for the data of the widgets of a session's kinds, as the daemon does when the session
+  /// begins.
+  mutating func ask(_ id: SessionID) -> [HostMachine.Output] {
+    let kinds = requests[id]?.kinds.map(\.name) ?? []
+    var outputs: [HostMachine.Output] = []
+    for widget in daemon.sortedWidgets where kinds.contains(widget.kind) {
+      outputs += machine.handle(.session(id, .asked(widget.id, isRefresh: false)), at: time)
+    }
+    return outputs
+  }
+
+  /// Another program changes a widget.
+  private mutating func change(_ id: String, _ patch: WidgetPatch) throws {
+    _ = daemon.answer(.update(try #require(WidgetID(id)), patch, provider: ""))
+    tellNews()
+  }
+
+  private func messages(_ id: String) -> [String] { widget(id)?.error?.all.map(\.message) ?? [] }
+
+  /// The disk of the daemon is full when the file drops the widget.
+  @Test mutating func `the error of a widget that waits is set again after a failure`() throws {
+    try begin("w: {kind: k}, v: {kind: k}")
+    tellNews()
+    daemon.updateFailure = Failure("UNAVAILABLE", "the disk is full", isTransient: true)
+    try edit("a", "v: {kind: k}")
+    #expect(state("w") == "bundle/a fresh a user's" && messages("w") == [])
+    daemon.updateFailure = nil
+    pass(.seconds(1))
+    #expect(state("w") == "bundle/a stale a user's")
+    #expect(messages("w").first?.contains("no longer has this widget") == true)
+  }
+
+  /// The daemon takes the next change of the error.
+  @Test mutating func `an error that the daemon refuses for good is set again later`() throws {
+    try begin("w: {kind: k}, v: {kind: k}")
+    tellNews()
+    daemon.updateFailure = Failure("RESOURCE_EXHAUSTED", "too large")
+    try edit("a", "v: {kind: k}")
+    daemon.updateFailure = nil
+    pass(.seconds(5))
+    #expect(messages("w") == [])
+    let mistake = "/b/x/bundle.yaml:1:1: wrong"
+    run(machine.found(.broken(problem: mistake, digest: 99), in: "/b/x", at: time))
+    #expect(messages("w").count == 2 && messages("w").last == mistake)
+    // A user clears the error. The daemon is away for a moment.
+    try change("w", WidgetPatch(error: .some(nil)))
+    try loseDaemon()
+    try regainDaemon("a")
+    #expect(messages("w").count == 2 && state("w") == "bundle/a stale a user's")
+  }
+
+  @Test mutating func `a widget that waits keeps the errors of programs`() throws {
+    try begin("w: {kind: k}, v: {kind: k}")
+    tellNews()
+    let hot = WidgetError(reason: "FAN_FAILED", message: "too hot")
+    try change("w", WidgetPatch(error: .some(hot)))
+    try edit("a", "v: {kind: k}")
+    #expect(messages("w").count == 2 && messages("w").last == "too hot")
+    let loud = WidgetError(reason: "FAN_FAILED", message: "too loud")
+    let errors = WidgetError(joining: (widget("w")?.error?.all ?? []) + [loud])
+    try change("w", WidgetPatch(error: .some(errors)))
+    let mistake = "/b/x/bundle.yaml:1:1: wrong"
+    run(machine.found(.broken(problem: mistake, digest: 99), in: "/b/x", at: time))
+    #expect(messages("w").dropFirst() == [mistake, "too hot", "too loud"])
+    try edit("a", "w: {kind: k}, v: {kind: k}")
+    tellNews()
+    #expect(state("w") == "bundle/a fresh a user's" && messages("w") == ["too hot", "too loud"])
+  }
+
+  /// Widget `w` has a kind of others. It waits until its file has it again, or another bundle takes it
+  /// over.
+  @Test(arguments: [true, false])
+  mutating func `a widget that a user has made stale stays stale after its wait`(isBack: Bool)
+    throws
+  {
+    try edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")
+    try begin("w: {kind: note}, v: {kind: k}")
+    tellNews()
+    try change("w", WidgetPatch(isStale: true))
+    try edit("a", "v: {kind: k}")
+    #expect(messages("w").count == 1)
+    if isBack {
+      try edit("a", "w: {kind: note}, v: {kind: k}")
+    } else {
+      try edit("b", "u: {kind: j}, w: {kind: note}", kinds: ["j"], in: "/b/y")
+    }
+    tellNews()
+    #expect(state("w") == "bundle/\(isBack ? "a" : "b") stale a user's" && messages("w") == [])
+  }
+
+  @Test mutating func `a widget that another program takes is fresh although its error is cleared`()
+    throws
+  {
+    try begin("w: {kind: k}, v: {kind: k}")
+    try edit("a", "v: {kind: k}")
+    tellNews()
+    try change("w", WidgetPatch(error: .some(nil)))
+    daemon.move(try #require(WidgetID("w")), to: "mine")
+    tellNews()
+    #expect(state("w") == "mine fresh a user's" && messages("w") == [])
+  }
+
+  /// Each provider's answer to a data request makes the widget fresh.
+  @Test mutating func `a new version makes a widget fresh that a user has made stale`() throws {
+    asksForData = true
+    try begin("w: {kind: k}, v: {kind: k}")
+    tellNews()
+    try change("w", WidgetPatch(isStale: true))
+    run(machine.found(.broken(problem: "wrong", digest: 99), in: "/b/x", at: time))
+    tellNews()
+    let file = try read("a", "w: {kind: k}, v: {kind: k}", kinds: ["k"])
+    var other = self
+    other.run(other.machine.found(.bundle(file, digest: digest), in: "/b/x", at: time))
+    other.tellNews()
+    #expect(other.state("w") == "bundle/a stale a user's", "the same version runs")
+    try edit("a", "w: {kind: k}, v: {kind: k}, v2: {kind: k}")
+    tellNews()
+    #expect(state("w") == "bundle/a fresh a user's")
+  }
+
+  // MARK: The parts
+
+  @Test func `a widget that waits has one change under way, and the last one counts`() throws {
+    let id = try #require(WidgetID("w"))
+    let widget = Widget(id: id, kind: try #require(KindName("k")), applySet: "bundle/a")
+    let limits = HostLimits()
+    let (stale, fresh) = (WidgetPatch(isStale: true), WidgetPatch(isStale: false))
+    var holds = Holds()
+    _ = holds.leave(widget, until: .seconds(30))
+    var changes = HeldChanges()
+    changes.set(HeldChanges.Change(patch: stale, isWaiting: true), of: id)
+    let first = changes.takeReady(holds).map(\.patch)
+    holds.end(id)
+    changes.set(HeldChanges.Change(patch: fresh, isWaiting: false), of: id)
+    let meanwhile = changes.takeReady(holds).count
+    let lost = Failure("UNAVAILABLE", "the daemon is away", isTransient: true)
+    let isRefused = changes.answered(.failure(lost), id, at: .zero, limits)
+    let early = changes.takeReady(holds).count
+    changes.tick(at: limits.daemonWait(1))
+    let second = changes.takeReady(holds).map(\.patch)
+    #expect(first == [stale] && meanwhile == 0 && !isRefused && early == 0 && second == [fresh])
+    // The wait is over without another change.
+    changes.set(HeldChanges.Change(patch: stale, isWaiting: true), of: id)
+    _ = changes.answered(.success(.revision(1)), id, at: .zero, limits)
+    let last = changes.takeReady(holds).count
+    #expect(last == 0 && changes.nextDeadline == nil)
+  }
+}
