@@ -127,6 +127,29 @@ extension HandOverTests {
     #expect(state("w") == "bundle/a fresh a user's")
   }
 
+  /// Somebody has taken widget `t` of bundle `b`. The bundle learns it when its watch has ended: from
+  /// its next declaration.
+  @Test mutating func `a bundle that is refused after the end of its watch serves its widgets`()
+    throws
+  {
+    try edit("b", "u: {kind: j}, t: {kind: j}", kinds: ["j"], in: "/b/y")
+    run(machine.start(at: time))
+    tellNews()
+    daemon.move(try #require(WidgetID("t")), to: "mine")
+    daemon.news = []
+    let watch = try #require(machine.daemon.links.all.compactMap(\.watch).first)
+    watches[watch] = nil
+    let failure = Failure("UNAVAILABLE", "the watch has ended", isTransient: true)
+    run(machine.handle(.watchEnded(watch, failure), at: time))
+    pass(HostLimits().watchWait)
+    tellNews()
+    #expect(widget("bundle/b")?.data["state"] == .string("failed"))
+    #expect(messages("u").count == 1 && widget("u")?.isStale == false && watches.count == 1)
+    pass(HostLimits().refusalRetryInterval)
+    tellNews()
+    #expect(messages("u").count == 1 && widget("u")?.isStale == false && watches.count == 1)
+  }
+
   // MARK: The parts
 
   @Test func `a widget that waits has one change under way, and the last one counts`() throws {

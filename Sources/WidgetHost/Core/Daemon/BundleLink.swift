@@ -109,7 +109,7 @@ struct BundleLink: Sendable {
 
   private(set) var watch: WatchID?
   private var watchAt: Duration?
-  /// Whether the watch of a refused bundle begins again, although its declaration does not.
+  /// A refused bundle must watch again. It declares nothing meanwhile.
   private var owesWatch = false
   private var watchFailure: Failure?
   /// Declared kinds and widgets that somebody removed.
@@ -421,8 +421,8 @@ struct BundleLink: Sendable {
     if isDue(workAt) { workAt = nil }
     if isDue(turnAt) { (turnAt, hasTurn) = (nil, true) }
     if isDue(watchAt) {
-      watchAt = nil
-      if work == .resting { owesWatch = true }
+      // The daemon may refuse the declaration that comes first.
+      (watchAt, owesWatch) = (nil, true)
       owesWidgets = true
     }
     guard isDue(restoreAt) else { return nil }
