@@ -57,6 +57,46 @@ extension FailureTests {
     #expect(isStale(scene), "the daemon has its own reasons")
   }
 
+  /// The folder of the bundle is missing, or the folder of the bundle that has the widget.
+  @Test(arguments: [true, false])
+  func `a widget that a user has made stale stays stale when the folder is back`(isOwn: Bool)
+    throws
+  {
+    func lose(_ scene: inout Scene) {
+      let trouble = BundleTrouble(
+        path: "/x", words: "/x is missing", wordsForOthers: "", isAbsent: true, isRunning: true)
+      scene.take(
+        isOwn
+          ? scene.instance.setProblem("/b is missing", isAbsent: true, at: scene.time)
+          : scene.instance.setOwnerTroubles(["bundle/x": trouble], declared: [], at: scene.time))
+    }
+    func giveBack(_ scene: inout Scene) {
+      scene.take(
+        isOwn
+          ? scene.instance.setProblem(nil, at: scene.time)
+          : scene.instance.setOwnerTroubles([:], declared: [], at: scene.time))
+    }
+    var scene = try scene()
+    try scene.change { $0.applySet = isOwn ? "bundle/b" : "bundle/x" }
+    try scene.change { $0.isStale = true }
+    lose(&scene)
+    #expect(isStale(scene) && messages(scene).count == 1)
+    var other = scene
+    giveBack(&scene)
+    #expect(isStale(scene) && messages(scene) == [])
+    // The host answers a data request meanwhile.
+    other.tell(.asked(try need(WidgetID("w")), isRefresh: false))
+    #expect(other.answers.map(\.patch.isStale) == [true])
+    giveBack(&other)
+    #expect(!isStale(other))
+    // The user makes the widget fresh. Later the folder is missing again.
+    try scene.change { $0.isStale = false }
+    lose(&scene)
+    #expect(isStale(scene))
+    giveBack(&scene)
+    #expect(!isStale(scene))
+  }
+
   @Test func `a widget stays stale after a mistake if the host has not made it stale`() throws {
     var scene = try scene()
     scene.take(scene.instance.setProblem("/b/bundle.yaml:1:1: wrong", at: scene.time))

@@ -28,8 +28,8 @@ public struct BundleInstance: Sendable {
   private(set) var problemOfOthers: String?
   /// The time since which the bundle's folder is missing; nil if it is not missing.
   private(set) var absentSince: Timestamp?
-  /// The beginning of the problem, if the folder is missing, or was missing before. Without this time,
-  /// the error would continue the age of the former one.
+  /// When the problem began. Nil unless the folder is or was missing. Without a time, the daemon gives
+  /// a new error the age of the former error.
   private(set) var problemSince: Timestamp?
   /// The problems of other bundles, by the set of their widgets. Some of these widgets can have kinds
   /// of this bundle.
@@ -133,6 +133,7 @@ public struct BundleInstance: Sendable {
     _ problem: String?, forOthers words: String? = nil, isAbsent: Bool = false, at now: HostTime
   ) -> [Effect] {
     begin(at: now)
+    if isAbsent, absentSince == nil { for id in sortedIDs { noteFormerStaleness(id) } }
     if problem == nil {
       problemSince = nil
     } else if isAbsent != (absentSince != nil) {
@@ -160,6 +161,9 @@ public struct BundleInstance: Sendable {
     troubles[HostState.provider(of: bundle.id)] = nil
     guard troubles != ownerTroubles || declared != declaredSets else { return [] }
     begin(at: now)
+    for id in sortedIDs where ownerTrouble(of: id)?.makesStale != true {
+      noteFormerStaleness(id)
+    }
     let before = (troubles: ownerTroubles, declared: declaredSets)
     (ownerTroubles, declaredSets) = (troubles, declared)
     for id in sortedIDs {

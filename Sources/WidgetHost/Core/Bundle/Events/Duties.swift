@@ -116,6 +116,8 @@ extension BundleInstance {
       // An answer clears the fields that it leaves out.
       let patch = WidgetPatch(
         isStale: isStale(id) ? true : nil, error: state.view.error.map { .some($0) })
+      // It also ends the flags of others.
+      standing.set(id, wasStale: false)
       effects.append(.answer(.unanswered(generation), id, patch))
     }
   }

@@ -255,7 +255,7 @@ extension BundleInstance {
     else { return }
     standing.set(id, mark: mark)
     widgets.touch(id)
-    // Somebody else can have made it stale for other reasons.
+    // A user can have made the widget stale. The host undoes only what the host did.
     if isOver, standing.isStaleByProblem(id), !isStale(id) { widgets.set(id, isStale: false) }
     if mark != nil || theirs.count < shown.count { widgets.set(id, error: wanted) }
   }
@@ -271,7 +271,7 @@ extension BundleInstance {
     if let trouble = ownerTrouble(of: id) { marks.append(trouble.error()) }
     guard let problem else { return marks }
     let words = others.contains(id) ? problemOfOthers ?? problem : problem
-    // A missing folder is a new problem, so its time does not continue the time of a mistake.
+    // A problem that replaces a missing folder, or is replaced by one, has a new age.
     return marks
       + [WidgetError(reason: BundleInstance.invalid, message: words, since: problemSince)]
   }
@@ -338,7 +338,7 @@ extension BundleInstance {
   }
 
   /// Notes whether `Marks`, or an earlier host, has made the widget stale because of a problem of a
-  /// bundle. Such a change brings the error of the problem, too.
+  /// bundle. The host sets `stale` and the error in one change. A user's change has no such error.
   ///
   /// - Parameter before: the widget before the last message of the daemon; nil if it is new.
   mutating func noteStaleness(_ id: WidgetID, after before: Widget? = nil) {
@@ -352,12 +352,20 @@ extension BundleInstance {
     if isNews == true { standing.set(id, isStaleByProblem: true) }
   }
 
+  /// Notes that a widget is stale for a reason of others, before a problem of a bundle makes it stale.
+  mutating func noteFormerStaleness(_ id: WidgetID) {
+    guard !standing.isMarkedStale(id), !standing.isStaleByProblem(id) else { return }
+    standing.set(id, wasStale: widgets[id]?.view.isStale ?? false)
+  }
+
   mutating func showStaleness(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
     let isStale = isStale(id)
+    if !state.view.isStale { standing.set(id, wasStale: false) }
     // Somebody else can have made it fresh.
     guard standing.isMarkedStale(id) != isStale || (isStale && !state.view.isStale) else { return }
     standing.set(id, isMarkedStale: isStale)
+    guard isStale || !standing.wasStale(id) else { return standing.set(id, wasStale: false) }
     widgets.set(id, isStale: isStale)
   }
 

@@ -54,6 +54,7 @@ struct StandingFailures: Sendable {
     var isMarkRefused = false
     var isMarkedStale = false
     var isStaleByProblem = false
+    var wasStale = false
   }
 
   private var states: [WidgetID: State] = [:]
@@ -129,4 +130,10 @@ struct StandingFailures: Sendable {
   mutating func set(_ id: WidgetID, isStaleByProblem: Bool) {
     states[id]?.isStaleByProblem = isStaleByProblem
   }
+
+  /// Whether somebody else had made the widget stale before the folder of a bundle went missing. Then
+  /// the return of the folder does not make it fresh.
+  func wasStale(_ id: WidgetID) -> Bool { states[id]?.wasStale ?? false }
+
+  mutating func set(_ id: WidgetID, wasStale: Bool) { states[id]?.wasStale = wasStale }
 }
