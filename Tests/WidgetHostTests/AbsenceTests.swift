@@ -162,6 +162,16 @@ struct AbsenceTests {
       notes(state.lost("/b/x", .removed, at: now)) == ["bundle a removed: 1 widget"])
   }
 
+  @Test mutating func `the kinds of many removed bundles make room for those of the next ones`()
+    throws
+  {
+    let kinds: Set<KindName> = [try #require(KindName("k"))]
+    for number in 0..<1_000 { state.noteKinds(kinds, of: "old\(number)") }
+    state.noteKinds(kinds, of: "a")
+    #expect(state.lastKinds["a"] == kinds && state.lastKinds["old0"] == nil)
+    #expect(state.lastKinds.count == 1_000)
+  }
+
   @Test mutating func `a bundle that was removed on purpose is removed at once`() throws {
     try run()
     #expect(state.lost("/b/x", .removed, at: now).withdrawn == ["a"])

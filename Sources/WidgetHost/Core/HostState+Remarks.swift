@@ -95,17 +95,23 @@ extension HostState {
     _ remarks: some Sequence<BundleProblem>, in bundle: Bundle
   ) -> [BundleProblem] {
     var names: [String]?
+    var lastNames: [String]?
     return remarks.map { remark in
       guard let kind = remark.foreignKind else { return remark }
+      // The daemon may not have taken the bundle with the kind itself yet.
+      func closest(_ names: [String]) -> String? {
+        kind.rawValue.closest(among: names.filter { $0 != kind.rawValue })
+      }
       let known = names ?? kindNames(besides: bundle)
       names = known
-      // The daemon may not have taken the bundle with the kind itself yet.
-      let others = known.filter { $0 != kind.rawValue }
-      // A bundle that does not run now may have the kind: its file has a mistake, or is missing.
-      let last = Set(lastKinds.values.joined()).subtracting([kind]).map(\.rawValue).sorted()
-      guard
-        let meant = kind.rawValue.closest(among: others) ?? kind.rawValue.closest(among: last)
-      else { return remark }
+      var suggestion = closest(known)
+      if suggestion == nil {
+        // A bundle that does not run now may have the kind: its file has a mistake, or is missing.
+        let last = lastNames ?? Set(lastKinds.values.joined()).map(\.rawValue).sorted()
+        lastNames = last
+        suggestion = closest(last)
+      }
+      guard let meant = suggestion else { return remark }
       var remark = remark
       remark.hint = "did you mean \"\(meant)\"?"
       return remark
@@ -113,9 +119,12 @@ extension HostState {
   }
 
   /// Notes the kinds of a version. The number of bundles is limited, because bundles that have ended
-  /// count, too.
+  /// count, too. They make room first.
   mutating func noteKinds(_ kinds: Set<KindName>, of id: String) {
-    guard lastKinds[id] != nil || lastKinds.count < 1_000 else { return }
+    if lastKinds[id] == nil, lastKinds.count >= 1_000 {
+      guard let ended = lastKinds.keys.filter({ running[$0] == nil }).min() else { return }
+      lastKinds[ended] = nil
+    }
     lastKinds[id] = kinds
   }
 

@@ -63,8 +63,8 @@ public struct HostState: Sendable {
   /// The bundles that this host has removed, or has handed over to others. The daemon may still have
   /// their widgets.
   var removedIDs: Set<String> = []
-  /// The kinds of the last known version of each bundle, of this host or an earlier one, also after
-  /// the end of the bundle. Only for suggestions.
+  /// The last known kinds of each bundle, for suggestions. Removed bundles and bundles of earlier hosts
+  /// count.
   var lastKinds: [String: Set<KindName>] = [:]
   /// The reports that wait for the end of a look.
   var unsaid = UnsaidReports()
