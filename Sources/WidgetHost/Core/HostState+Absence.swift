@@ -57,10 +57,13 @@ extension HostState {
   }
 
   /// Shows that the folder of a bundle is missing, in the log and on the widgets.
+  ///
+  /// - Parameter end: the time of the removal; nil to begin the time again.
   private mutating func announce(
-    _ absence: Absence, of path: String, with id: String, at now: HostTime
+    _ absence: Absence, of path: String, with id: String, until end: Duration? = nil,
+    at now: HostTime
   ) -> [Output] {
-    let problem = note(absence, of: path, with: id, at: now)
+    let problem = note(absence, of: path, with: id, until: end, at: now)
     let report = Output.report("bundle \(id): \(problem.own)")
     // The widgets of a bundle that only an earlier host ran show the problem of the folder.
     guard running.bundle(in: path) != nil else { return [report] }
@@ -78,7 +81,8 @@ extension HostState {
   /// Notes that the folder of a bundle is missing. Returns the problem, for people: for the
   /// bundle's own widgets, and for widgets of others with its kinds.
   private mutating func note(
-    _ absence: Absence, of path: String, with id: String, at now: HostTime
+    _ absence: Absence, of path: String, with id: String, until knownEnd: Duration?,
+    at now: HostTime
   ) -> (own: String, others: String) {
     let problem: (own: String, others: String)
     var removal: Duration?
@@ -96,10 +100,11 @@ extension HostState {
       if isDaemonAway {
         what += " within \(limits.absenceMax.components.seconds) seconds after the daemon is back"
       } else {
-        let end = max(now.uptime + limits.absenceMax, lastHold(of: id) ?? .zero)
+        let begun = max(now.uptime + limits.absenceMax, lastHold(of: id) ?? .zero)
+        let end = knownEnd ?? max(begun, lastPromise(of: id, in: path, at: now) ?? .zero)
         removal = end
         // The time of day stays true, whenever it is read.
-        what += " by \(RFC3339.text(Holds.time(of: end, at: now)))"
+        what += HostState.endPrefix + RFC3339.text(Holds.time(of: end, at: now))
       }
       problem = (
         "\(what), or the widgets of the bundle are removed with their data",
@@ -112,9 +117,24 @@ extension HostState {
     return problem
   }
 
+  /// The words before the time of a removal.
+  static let endPrefix = " by "
+
   /// The latest end that the error of a widget of a bundle promises; nil if no widget waits for its
   /// removal.
   private func lastHold(of id: String) -> Duration? { running[id]?.held.map(\.deadline).max() }
+
+  /// The latest time that an earlier host has promised for the removal of a missing bundle, or of a
+  /// widget that its file lacked; nil if there is none. The clock may have been set since, so the time
+  /// is limited.
+  private func lastPromise(of id: String, in path: String, at now: HostTime) -> Duration? {
+    guard running[id] == nil,
+      let known = folders[path]?.remembered.last(where: { $0.id == id }),
+      let end = known.promises.max()
+    else { return nil }
+    let left = end.duration(since: now.wall)
+    return now.uptime + min(left, limits.absenceMax + limits.holdDelayMax)
+  }
 
   /// Lets a missing bundle stay as long as a widget of it that waits for its removal. The removal of
   /// the bundle removes this widget, too.
@@ -122,7 +142,7 @@ extension HostState {
     guard let path = running[id]?.folder, let folder = folders[path], folder.absence == .missing,
       let removal = folder.removeAt, let end = lastHold(of: id), end > removal
     else { return [] }
-    return announce(.missing, of: path, with: id, at: now)
+    return announce(.missing, of: path, with: id, until: end, at: now)
   }
 
   private mutating func remove(_ path: String, at now: HostTime) -> [Output] {

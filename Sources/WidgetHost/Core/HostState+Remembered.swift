@@ -50,6 +50,21 @@ extension HostState {
     /// The kinds in its file. If the daemon refused the bundle, they may be the kinds of others.
     var kinds: Set<KindName> { Set(handled.keys) }
 
+    /// The times in its problem and its remarks at which the last host was to remove the bundle, or
+    /// widgets that its file lacked.
+    var promises: [Timestamp] {
+      var lines = [text("problem")]
+      if case .list(let remarks)? = shown["remarks"] {
+        lines += remarks.compactMap { if case .string(let text) = $0 { text } else { nil } }
+      }
+      return lines.flatMap { line in
+        line.ranges(of: HostState.endPrefix).compactMap { range in
+          let time = line[range.upperBound...].prefix { $0 != "," && $0 != " " }
+          return RFC3339.timestamp(String(time))
+        }
+      }
+    }
+
     private func text(_ key: String) -> String {
       if case .string(let text)? = shown[key] { text } else { "" }
     }

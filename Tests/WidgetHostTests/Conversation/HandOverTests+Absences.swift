@@ -245,9 +245,10 @@ extension HandOverTests {
   }
 
   /// Widget `w` has the promise to stay for 30 seconds after the removal of widget `x`.
-  @Test mutating func `a missing bundle stays as long as its widget that waits for its removal`()
-    throws
-  {
+  @Test(arguments: [false, true])
+  mutating func `a missing bundle stays as long as its widget that waits for its removal`(
+    isRestarted: Bool
+  ) throws {
     let kinds = ["k", "l"]
     try edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")
     try begin("w: {kind: k}, x: {kind: k}, v: {kind: l}", kinds: kinds, valued: ["w", "x"])
@@ -260,6 +261,11 @@ extension HandOverTests {
     #expect(error("w").contains("; undo that by 1970-01-01T00:01:20Z, or"))
     lose()
     for id in ["w", "x"] { #expect(error(id).contains("; undo that by 1970-01-01T00:01:20Z, or")) }
+    for _ in 0..<(isRestarted ? 2 : 0) {
+      try restart {
+        try $0.edit("b", "u: {kind: j}, w: {kind: k}, x: {kind: j}", kinds: ["j"], in: "/b/y")
+      }
+    }
     #expect(error("v").contains("put the file or folder back by 1970-01-01T00:01:20Z, or"))
     pass(.seconds(49) - .milliseconds(1))
     #expect(state("w") == "bundle/a stale a user's" && daemon.lost.isEmpty)

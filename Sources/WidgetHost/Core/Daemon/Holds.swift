@@ -318,7 +318,7 @@ struct Holds: Sendable {
   ///
   /// - Parameter isDeclared: see `Cause`.
   static func advice(by end: Timestamp, isDeclared: Bool) -> String {
-    "undo that by \(RFC3339.text(end)), or "
+    "undo that\(HostState.endPrefix)\(RFC3339.text(end)), or "
       + (isDeclared
         ? "the widget is removed"
         : "\(WidgetOffer.advice); otherwise it is removed")
