@@ -441,10 +441,10 @@ extension DaemonConversation {
       known.subtracting(ready), dueAt: now.uptime, until: now.uptime + limits.absenceMax)
   }
 
-  /// Lets the time of widgets run until the removal of their missing bundles, which removes these
-  /// widgets, too.
+  /// A missing bundle takes its waiting widgets with it. So their time ends when the bundle is
+  /// removed.
   mutating func followRemovals() {
-    guard !holds.isEmpty, !removals.isEmpty else { return }
+    guard holds.takeOutdatedEnds(), !holds.isEmpty, !removals.isEmpty else { return }
     for link in links.all {
       guard let end = removals[link.bundle.id] else { continue }
       holds.postpone(claims(of: link.bundle).sets, dueAt: end, until: end)

@@ -224,6 +224,7 @@ struct DaemonConversation: Sendable {
   mutating func setUnread(
     broken: Set<String>, missing: Set<String>, removals: [String: Duration]
   ) {
+    if removals != self.removals { holds.outdateEnds() }
     (self.broken, self.missing, self.removals) = (broken, missing, removals)
   }
 

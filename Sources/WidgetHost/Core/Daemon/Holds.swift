@@ -93,6 +93,8 @@ struct Holds: Sendable {
   private var holds: [WidgetID: Hold] = [:]
   /// Whether the problems that the errors of widgets show may have changed.
   private var areErrorsOutdated = false
+  /// Whether times may end before the removal of their missing bundles.
+  private var areEndsOutdated = false
 
   // MARK: Reading
 
@@ -161,6 +163,7 @@ struct Holds: Sendable {
     case .over: return .goes
     case .undone, .recalled, nil:
       // The error of a widget that a host has made stale says so.
+      areEndsOutdated = true
       let rest = Holds.rest(of: widget)
       let hasProblem = rest.count < widget.error?.all.count ?? 0
       holds[widget.id] = Hold(
@@ -199,7 +202,7 @@ struct Holds: Sendable {
       if case .taking(let end)? = holds[id]?.phase { holds[id]?.phase = .waiting(until: end) }
     }
     // Problems may have changed meanwhile.
-    areErrorsOutdated = true
+    outdateErrors()
   }
 
   /// The file has the widget, or the widget goes.
@@ -271,7 +274,16 @@ struct Holds: Sendable {
   }
 
   /// Problems of bundles may have changed.
-  mutating func outdateErrors() { areErrorsOutdated = true }
+  mutating func outdateErrors() { (areErrorsOutdated, areEndsOutdated) = (true, true) }
+
+  /// The removals of missing bundles have changed.
+  mutating func outdateEnds() { areEndsOutdated = true }
+
+  /// Whether times may end before the removal of their missing bundles.
+  mutating func takeOutdatedEnds() -> Bool {
+    defer { areEndsOutdated = false }
+    return areEndsOutdated
+  }
 
   /// The widgets whose errors may have to change, in order.
   mutating func takeUnshown() -> [WidgetID] {
@@ -360,19 +372,24 @@ struct Holds: Sendable {
     _ sets: Set<String>? = nil, but kept: Set<WidgetID> = [], dueAt deadline: Duration,
     until end: Duration
   ) {
+    var moved: [WidgetID: Hold] = [:]
     for (id, hold) in holds where (sets?.contains(hold.set) ?? true) && !kept.contains(id) {
+      var hold = hold
       let before: Duration
       switch hold.phase {
       case .waiting(let known):
         before = known
-        holds[id]?.phase = .waiting(until: known <= deadline ? max(known, end) : known)
+        hold.phase = .waiting(until: end)
       case .taking(let known):
         before = known
-        holds[id]?.phase = .taking(until: known <= deadline ? max(known, end) : known)
+        hold.phase = .taking(until: end)
       case .over, .undone, .recalled: continue
       }
-      if before <= deadline, before < end { holds[id]?.firstEnd += end - before }
+      guard before <= deadline, before < end else { continue }
+      hold.firstEnd += end - before
+      moved[id] = hold
     }
+    for (id, hold) in moved { holds[id] = hold }
   }
 
   /// The bundles of these sets cannot remove the widgets whose time is over, or must not remove them
@@ -380,6 +397,7 @@ struct Holds: Sendable {
   ///
   /// - Parameter kept: widgets of these sets whose time stays over.
   mutating func resume(_ sets: Set<String>, but kept: Set<WidgetID> = [], until end: Duration) {
+    areEndsOutdated = true
     for (id, hold) in holds
     where hold.phase == .over && sets.contains(hold.set) && !kept.contains(id) {
       holds[id]?.firstEnd = end
