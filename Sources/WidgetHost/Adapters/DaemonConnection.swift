@@ -109,9 +109,7 @@ public struct ClientConnection: DaemonConnection {
   private let client: WidgetClient
   /// The maximum time of one call.
   private let options = CallOptions(timeout: .seconds(10))
-  /// The waits of sessions and watches before they reconnect, each by itself. After long waits, they
-  /// would be back at very different times. Until then, the states of bundles and widgets differ.
-  static let retry = RetryPolicy(delayMax: .seconds(2))
+  private let sessions = SessionCount()
 
   public init(_ client: WidgetClient) { self.client = client }
 
@@ -121,12 +119,12 @@ public struct ClientConnection: DaemonConnection {
     let isHosts = provider == HostState.provider
     var options = ProviderOptions(
       takesOver: takesOver, prunesKinds: true, managesBundles: isHosts,
-      retry: ClientConnection.retry, includesAudience: includesAudience)
+      retry: ClientConnection.retry(among: sessions.begin()), includesAudience: includesAudience)
     options.answersSnapshots = !isHosts
     // One question is enough: all sessions and watches of the host have the same daemon.
     if !isHosts { options.liveness = nil }
     return ClientSession(
-      client.provide(provider, kinds: kinds, options: options), kinds: kinds)
+      client.provide(provider, kinds: kinds, options: options), kinds: kinds, among: sessions)
   }
 
   public func removeKinds(of provider: String) async throws(Failure) {
@@ -283,7 +281,8 @@ public struct ClientConnection: DaemonConnection {
     let watch = client.watch(
       // The host stores the widgets but does not show them, so it does not count as a watcher.
       WatchOptions(
-        selector: Selector(kinds: kinds), retry: ClientConnection.retry, isPassive: true))
+        selector: Selector(kinds: kinds),
+        retry: ClientConnection.retry(among: sessions.number), isPassive: true))
     do throws(ClientError) {
       for try await frame in watch {
         let isSnapshot = if case .synced = frame { true } else { false }
@@ -313,6 +312,7 @@ public struct ClientConnection: DaemonConnection {
 private final class ClientSession: DaemonSession {
   private let session: ProviderSession
   private let kinds: [Kind]
+  private let sessions: SessionCount
   /// The last data request for each widget.
   private let questions = Mutex<[WidgetID: ProviderDataRequest]>([:])
   /// The snapshot questions without an answer.
@@ -340,10 +340,13 @@ private final class ClientSession: DaemonSession {
     var task: Task<Void, Never>?
   }
 
-  init(_ session: ProviderSession, kinds: [Kind]) {
+  init(_ session: ProviderSession, kinds: [Kind], among sessions: SessionCount) {
     self.session = session
     self.kinds = kinds
+    self.sessions = sessions
   }
+
+  deinit { sessions.end() }
 
   func follow(_ tell: @Sendable (SessionNews) async -> Void) async throws(Failure) {
     do throws(ClientError) {
