@@ -18,6 +18,10 @@ extension HandOverTests {
     return outputs
   }
 
+  func isLost(_ call: DaemonCall) -> Bool {
+    if case .own = call { losesDeclarations } else { false }
+  }
+
   /// Another program changes a widget.
   private mutating func change(_ id: String, _ patch: WidgetPatch) throws {
     _ = daemon.answer(.update(try #require(WidgetID(id)), patch, provider: ""))
@@ -148,6 +152,22 @@ extension HandOverTests {
     pass(HostLimits().refusalRetryInterval)
     tellNews()
     #expect(messages("u").count == 1 && widget("u")?.isStale == false && watches.count == 1)
+  }
+
+  /// The daemon removes widget `w` after its time, but its answer is lost.
+  @Test mutating func `values of users are named although the answer to their removal is lost`()
+    throws
+  {
+    try begin("w: {kind: k}, v: {kind: k}")
+    tellNews()
+    try edit("a", "v: {kind: k}")
+    losesDeclarations = true
+    pass(limit)
+    #expect(widget("w") == nil && kept.isEmpty)
+    losesDeclarations = false
+    pass(.seconds(5))
+    try #require(kept.count == 1)
+    #expect(kept[0].contains("bundle a: widget w is removed, and with it the value of data.n"))
   }
 
   // MARK: The parts

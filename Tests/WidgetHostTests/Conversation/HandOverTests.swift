@@ -19,6 +19,8 @@ struct HandOverTests {
   var isWithoutRoom = false
   /// Whether the daemon asks for the data of all widgets when a session begins.
   var asksForData = false
+  /// Whether the answers to declarations of bundles are lost.
+  var losesDeclarations = false
   /// The questions about all widgets.
   var lists = 0
   /// The changes of widgets, in order.
@@ -78,8 +80,8 @@ struct HandOverTests {
       case .daemon(.call(let id, let call)):
         if case .widgets(let kinds) = call, kinds.isEmpty { lists += 1 }
         if case .update(let id, let patch, _) = call { updates.append((id, patch)) }
-        input = .answered(
-          id, daemon.isUp ? daemon.answer(call) : .failure(ConversationSimulation.lost))
+        let answer = daemon.isUp ? daemon.answer(call) : .failure(ConversationSimulation.lost)
+        input = .answered(id, isLost(call) ? .failure(ConversationSimulation.lost) : answer)
       case .kept(let field, let bundle): kept.append(field.message(by: bundle))
       case .daemon(.endWatch(let id)): watches[id] = nil
       case .report(let text): reports.append(text)

@@ -25,7 +25,9 @@ struct BundleLink: Sendable {
     case owning(CallID)
     /// Asks for the kinds and owners of the widgets, because one of them has another kind.
     case inspecting(CallID, refusal: Failure)
-    /// Removes the bundle's widgets whose kind the file has changed.
+    /// Asks which values go with the bundle's widgets whose kind the file has changed.
+    case counting(CallID, specs: [WidgetSpec])
+    /// Removes these widgets.
     case clearing(CallID)
     /// Asks which values go with the widgets that the file no longer has, one set after the other.
     case foreseeing(CallID, known: [Widget], sets: [String], results: [ApplyResult])
@@ -41,7 +43,7 @@ struct BundleLink: Sendable {
     var call: CallID? {
       switch self {
       case .kinds(let id), .listing(let id), .owning(let id), .inspecting(let id, _),
-        .clearing(let id), .foreseeing(let id, _, _, _), .removing(let id, _):
+        .counting(let id, _), .clearing(let id), .foreseeing(let id, _, _, _), .removing(let id, _):
         id
       case .none, .resting: nil
       }
@@ -97,6 +99,9 @@ struct BundleLink: Sendable {
   private var misfits: [KindResult] = []
   /// The widgets that wait for their removal, as they were told last.
   private(set) var toldHeld: [Holds.Waiting] = []
+  /// The values of others that go with the widgets which the declaration under way removes. The answer
+  /// has them, too, but it can be lost.
+  private var losses: [BundleClaims.KeptField] = []
   /// Whether widgets of former kinds were removed, so that a second refusal for kinds is shown.
   private(set) var isCleared = false
 
@@ -323,6 +328,20 @@ struct BundleLink: Sendable {
   mutating func takeMisfits() -> [KindResult] {
     defer { misfits = [] }
     return misfits
+  }
+
+  /// The next call removes these values of others.
+  mutating func expect(_ fields: [BundleClaims.KeptField]) { losses += fields }
+
+  /// These widgets still exist.
+  mutating func keepLosses(without ids: Set<WidgetID>) {
+    losses.removeAll { ids.contains($0.widget) }
+  }
+
+  /// The widgets are removed.
+  mutating func takeLosses() -> [BundleClaims.KeptField] {
+    defer { losses = [] }
+    return losses
   }
 
   /// The widgets of former kinds are removed.

@@ -255,7 +255,7 @@ extension DaemonConversation {
       guard case .inspecting(_, let refusal) = work else { return }
       clear(standing, refusal, generation, at: now)
     case .success(let answer) where work.isClearing:
-      reportLosses(answer, of: link.bundle.id)
+      reportLosses(answer, of: generation)
       links.change(generation) { $0.cleared() }
     case .success(.widgets(let known)):
       reportMisfits(among: known, generation)
@@ -265,6 +265,7 @@ extension DaemonConversation {
         foresee(known, generation)
       }
     case .success(let answer):
+      if case .counting(_, let specs) = work { return clear(specs, losing: answer, generation) }
       guard !continues(work, answer, generation, at: now) else { return }
       declared(answer, generation)
     case .failure(let failure) where failure.isKindMismatch && !link.isCleared:
@@ -292,7 +293,7 @@ extension DaemonConversation {
       links.change(generation) { $0.kindsDeclared() }
       return
     }
-    reportLosses(answer, of: bundle.id)
+    reportLosses(answer, of: generation)
     let kept = BundleClaims.kept(results)
     for field in declarations.declared(bundle, keeping: kept) {
       put(.kept(field, bundle: bundle.id))
@@ -312,6 +313,18 @@ extension DaemonConversation {
   mutating func reportLosses(_ answer: DaemonAnswer, of bundle: String) {
     guard case .results(let results) = answer else { return }
     for field in BundleClaims.lost(results) { put(.kept(field, bundle: bundle)) }
+  }
+
+  /// The same for a bundle that runs. An earlier answer may have been lost.
+  private mutating func reportLosses(_ answer: DaemonAnswer, of generation: UInt64) {
+    guard let bundle = links[generation]?.bundle.id else { return }
+    reportLosses(answer, of: bundle)
+    var told: [BundleClaims.KeptField] = []
+    if case .results(let results) = answer { told = BundleClaims.lost(results) }
+    for field in links.change(generation, { $0.takeLosses() }) ?? []
+    where !told.contains(where: { $0.widget == field.widget && $0.field.path == field.path }) {
+      put(.kept(field, bundle: bundle))
+    }
   }
 
   /// Reports values of widgets that do not fit the bundle's kinds any more. The daemon names them
@@ -375,8 +388,22 @@ extension DaemonConversation {
     let specs = claims(of: link).specs(beside: known).filter { spec in
       spec.id.map { former[$0] == nil } ?? true
     }
-    let id = call(.own(specs, set: set), for: .work(generation))
-    links.change(generation) { $0.begin(.clearing(id)) }
+    let id = call(.foresee(specs, set: set), for: .work(generation))
+    links.change(generation) { $0.begin(.counting(id, specs: specs)) }
+  }
+
+  /// Removes the widgets that are not among the specs.
+  ///
+  /// - Parameter answer: the values that go with the widgets.
+  private mutating func clear(
+    _ specs: [WidgetSpec], losing answer: DaemonAnswer, _ generation: UInt64
+  ) {
+    guard let bundle = links[generation]?.bundle.id else { return }
+    let id = call(.own(specs, set: HostState.provider(of: bundle)), for: .work(generation))
+    links.change(generation) { link in
+      if case .results(let results) = answer { link.expect(BundleClaims.lost(results)) }
+      link.begin(.clearing(id))
+    }
   }
 
   private mutating func refused(

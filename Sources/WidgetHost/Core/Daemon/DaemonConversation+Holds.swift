@@ -45,6 +45,7 @@ extension DaemonConversation {
   mutating func foresee(_ known: [Widget], _ generation: UInt64) {
     guard let link = links[generation] else { return }
     let leaving = leaving(link, known)
+    links.change(generation) { $0.keepLosses(without: Set(known.map(\.id))) }
     freshen(known, but: Set(leaving.map(\.id)), of: link)
     let own = HostState.provider(of: link.bundle.id)
     let sets = Set(leaving.map(\.applySet))
@@ -138,6 +139,7 @@ extension DaemonConversation {
     let own = HostState.provider(of: bundle.id)
     // The declaration itself removes widgets of the bundle's own set.
     guard rest.count < leaving.count || rest.contains(where: { $0.applySet != own }) else {
+      links.change(generation) { $0.expect(rest.flatMap { lost[$0.id] ?? [] }) }
       return self.own(known, generation)
     }
     guard !rest.isEmpty else { return keep(known, generation) }
