@@ -116,7 +116,7 @@ extension BundleInstance {
       // An answer clears the fields that it leaves out.
       let patch = WidgetPatch(
         isStale: isStale(id) ? true : nil, error: state.view.error.map { .some($0) })
-      // It also ends the flags of others.
+      // An answer also ends the staleness that others have set.
       standing.set(id, wasStale: false)
       effects.append(.answer(.unanswered(generation), id, patch))
     }
