@@ -162,9 +162,9 @@ struct Holds: Sendable {
     case .waiting, .taking: return .waits
     case .over: return .goes
     case .undone, .recalled, nil:
-      // The error of a widget that a host has made stale says so.
       areEndsOutdated = true
       let rest = Holds.rest(of: widget)
+      // A host that makes a widget stale sets such an error, too.
       let hasProblem = rest.count < widget.error?.all.count ?? 0
       holds[widget.id] = Hold(
         set: widget.applySet, kind: widget.kind, firstEnd: end, phase: .waiting(until: end),
