@@ -2,9 +2,9 @@ import Synchronization
 import WidgetClient
 
 extension ClientConnection {
-  /// Each session and each watch reconnects alone. A longer maximum would bring them back many seconds
-  /// apart. Bundles and widgets would then show different states. But many bundles must not occupy the
-  /// machine while the daemon is away, so the maximum grows with their number.
+  /// Each session and each watch reconnects alone. A longer maximum would bring them back many
+  /// seconds apart. Bundles and widgets would then show different states. But many bundles must not
+  /// occupy the machine while the daemon is away, so the maximum grows with their number.
   static func retry(among sessions: Int) -> RetryPolicy {
     let wait = Duration.milliseconds(100) * sessions
     return RetryPolicy(delayMax: min(max(wait, Duration.seconds(2)), Duration.seconds(10)))

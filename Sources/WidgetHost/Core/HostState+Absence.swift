@@ -125,8 +125,8 @@ extension HostState {
   private func lastHold(of id: String) -> Duration? { running[id]?.held.map(\.deadline).max() }
 
   /// The latest time that an earlier host has promised for the removal of a missing bundle, or of a
-  /// widget that its file lacked; nil if there is none. The clock may have been set since, so the time
-  /// is limited.
+  /// widget that its file lacked; nil if there is none. The clock may have been set since, so the
+  /// time is limited.
   private func lastPromise(of id: String, in path: String, at now: HostTime) -> Duration? {
     guard running[id] == nil,
       let known = folders[path]?.remembered.last(where: { $0.id == id }),

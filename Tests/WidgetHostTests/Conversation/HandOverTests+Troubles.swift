@@ -376,7 +376,8 @@ extension HandOverTests {
     #expect(state("bw") == "bundle/d fresh a user's" && daemon.lost.isEmpty)
   }
 
-  /// Bundle `d` wants widget `bw`, which waits for its removal. The daemon refuses the bundle for long.
+  /// Bundle `d` wants widget `bw`, which waits for its removal. The daemon refuses the bundle for
+  /// long.
   @Test mutating func `the error of a widget that waits does not change at each retry`() throws {
     try beginBoth()
     let id = try #require(WidgetID("bw"))

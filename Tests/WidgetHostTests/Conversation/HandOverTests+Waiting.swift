@@ -4,8 +4,8 @@ import WidgetModel
 
 @testable import WidgetHost
 
-// The states of widgets that wait for their removal, and the flags and errors of others on widgets of
-// bundles.
+// The states of widgets that wait for their removal, and the flags and errors of others on widgets
+// of bundles.
 extension HandOverTests {
   /// Asks for the data of the widgets of a session's kinds, as the daemon does when the session
   /// begins.
@@ -80,8 +80,8 @@ extension HandOverTests {
     #expect(state("w") == "bundle/a fresh a user's" && messages("w") == ["too hot", "too loud"])
   }
 
-  /// Widget `w` has a kind of others. It waits until its file has it again, or another bundle takes it
-  /// over.
+  /// Widget `w` has a kind of others. It waits until its file has it again, or another bundle takes
+  /// it over.
   @Test(arguments: [true, false])
   mutating func `a widget that a user has made stale stays stale after its wait`(isBack: Bool)
     throws
@@ -131,8 +131,8 @@ extension HandOverTests {
     #expect(state("w") == "bundle/a fresh a user's")
   }
 
-  /// Somebody has taken widget `t` of bundle `b`. The bundle learns it when its watch has ended: from
-  /// its next declaration.
+  /// Somebody has taken widget `t` of bundle `b`. The bundle learns it when its watch has ended:
+  /// from its next declaration.
   @Test mutating func `a bundle that is refused after the end of its watch serves its widgets`()
     throws
   {

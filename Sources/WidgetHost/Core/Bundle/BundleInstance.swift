@@ -28,8 +28,8 @@ public struct BundleInstance: Sendable {
   private(set) var problemOfOthers: String?
   /// The time since which the bundle's folder is missing; nil if it is not missing.
   private(set) var absentSince: Timestamp?
-  /// When the problem began. Nil unless the folder is or was missing. Without a time, the daemon gives
-  /// a new error the age of the former error.
+  /// When the problem began. Nil unless the folder is or was missing. Without a time, the daemon
+  /// gives a new error the age of the former error.
   private(set) var problemSince: Timestamp?
   /// The problems of other bundles, by the set of their widgets. Some of these widgets can have kinds
   /// of this bundle.

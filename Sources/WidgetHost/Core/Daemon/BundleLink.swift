@@ -99,8 +99,8 @@ struct BundleLink: Sendable {
   private var misfits: [KindResult] = []
   /// The widgets that wait for their removal, as they were told last.
   private(set) var toldHeld: [Holds.Waiting] = []
-  /// The values of others that go with the widgets which the declaration under way removes. The answer
-  /// has them, too, but it can be lost.
+  /// The values of others that go with the widgets which the declaration under way removes. The
+  /// answer has them, too, but it can be lost.
   private var losses: [BundleClaims.KeptField] = []
   /// Whether widgets of former kinds were removed, so that a second refusal for kinds is shown.
   private(set) var isCleared = false

@@ -413,8 +413,8 @@ extension DaemonConversation {
     guard let link = links[generation] else { return }
     let bundle = link.bundle
     links.change(generation) { $0.restWork(isKinds: isKinds) }
-    // Without a watch, the instance would change widgets that it does not see. If the watch has just
-    // ended, it begins again.
+    // Without a watch, the instance would change widgets that it does not see. If the watch has
+    // just ended, it begins again.
     if isKinds {
       serveRest(generation, after: link.lostKinds)
     } else if links[generation]?.isServing != true {

@@ -163,8 +163,8 @@ extension DaemonConversation {
   ) {
     let words =
       "the daemon refuses the file of bundle \(bundle.id), which has this widget again; the widget"
-      + " and its values stay until the daemon takes the file, or the file lacks the widget again, or"
-      + " the bundle is removed;"
+      + " and its values stay until the daemon takes the file, or the file lacks the widget again,"
+      + " or the bundle is removed;"
       + " \"widgetctl bundle ls\" has the reason of the refusal"
     holds.recall(widget.id, saying: words)
     show(widget.id, beside: &problems, at: now)

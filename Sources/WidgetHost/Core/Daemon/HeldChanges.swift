@@ -2,8 +2,9 @@ import WidgetModel
 
 /// The changes of widgets that wait for their removal, and the changes that end such a wait.
 ///
-/// Each change sets all errors of its widget, and calls can overtake each other. So each widget has at
-/// most one change under way, and the last change counts. A change that fails for now is retried.
+/// Each change sets all errors of its widget, and calls can overtake each other. So each widget has
+/// at most one change under way, and the last change counts. A change that fails for now is
+/// retried.
 struct HeldChanges: Sendable {
   /// A change of a widget.
   struct Change: Sendable {

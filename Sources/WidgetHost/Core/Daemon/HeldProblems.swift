@@ -1,8 +1,8 @@
 import WidgetBundle
 import WidgetModel
 
-/// The problems of bundles that widgets show while they wait for their removal: of the bundle that has
-/// the widget, of the bundle with its kind, and of bundles that are to take it over.
+/// The problems of bundles that widgets show while they wait for their removal: of the bundle that
+/// has the widget, of the bundle with its kind, and of bundles that are to take it over.
 ///
 /// Valid for one round. It reads the bundles once, and keeps the errors of each combination of
 /// bundles, because thousands of widgets can wait.
@@ -35,8 +35,8 @@ struct HeldProblems: Sendable {
     for kind in bundle.kinds { havingKind[kind.kind.name, default: []].insert(own) }
   }
 
-  /// Notes the widgets of a version that runs, or that the daemon refuses. A retry of the version does
-  /// not end its problem, so it counts meanwhile, too.
+  /// Notes the widgets of a version that runs, or that the daemon refuses. A retry of the version
+  /// does not end its problem, so it counts meanwhile, too.
   mutating func addWidgets(of bundle: Bundle) {
     let own = HostState.provider(of: bundle.id)
     for (id, kind) in bundle.kindsOfWidgets {

@@ -244,8 +244,8 @@ struct Holds: Sendable {
     holds[widget.id]?.rest = Holds.rest(of: widget)
   }
 
-  /// Ends a wait: the widget is fresh and has no errors about bundles. Instances and `Marks` then set
-  /// the errors that still apply.
+  /// Ends a wait: the widget is fresh and has no errors about bundles. Instances and `Marks` then
+  /// set the errors that still apply.
   ///
   /// - Parameter rest: the other errors of the widget; nil for the last known ones.
   func freshening(_ id: WidgetID, keeping rest: [WidgetError]? = nil) -> WidgetPatch {

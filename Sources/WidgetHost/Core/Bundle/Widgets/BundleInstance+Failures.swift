@@ -352,7 +352,8 @@ extension BundleInstance {
     if isNews == true { standing.set(id, isStaleByProblem: true) }
   }
 
-  /// Notes that a widget is stale for a reason of others, before a problem of a bundle makes it stale.
+  /// Notes that a widget is stale for a reason of others, before a problem of a bundle makes it
+  /// stale.
   mutating func noteFormerStaleness(_ id: WidgetID) {
     guard !standing.isMarkedStale(id), !standing.isStaleByProblem(id) else { return }
     standing.set(id, wasStale: widgets[id]?.view.isStale ?? false)

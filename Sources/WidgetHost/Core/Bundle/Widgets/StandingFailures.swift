@@ -131,8 +131,8 @@ struct StandingFailures: Sendable {
     states[id]?.isStaleByProblem = isStaleByProblem
   }
 
-  /// Whether somebody else had made the widget stale before the folder of a bundle went missing. Then
-  /// the return of the folder does not make it fresh.
+  /// Whether somebody else had made the widget stale before the folder of a bundle went missing.
+  /// Then the return of the folder does not make it fresh.
   func wasStale(_ id: WidgetID) -> Bool { states[id]?.wasStale ?? false }
 
   mutating func set(_ id: WidgetID, wasStale: Bool) { states[id]?.wasStale = wasStale }
