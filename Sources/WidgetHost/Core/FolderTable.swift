@@ -1,4 +1,5 @@
 import WidgetBundle
+import WidgetModel
 
 /// The content of a folder, as the host last found it. Only `FolderTable` changes it.
 struct FolderState: Sendable {
@@ -23,6 +24,8 @@ struct FolderState: Sendable {
   /// The time at which the widgets of the missing bundle are removed; nil for never, and while the
   /// time stands still.
   fileprivate(set) var removeAt: Duration?
+  /// The time at which the present file came back, if the folder or the file was missing before.
+  fileprivate(set) var returnedAt: Timestamp?
   /// Whether the file is as the installer wrote it.
   fileprivate(set) var isInstalled = false
   /// Whether the file has a mistake, so that nobody knows its widgets.
@@ -37,7 +40,7 @@ struct FolderState: Sendable {
 
   /// The folder has a file.
   fileprivate mutating func returned() {
-    (absence, removeAt, suspicion) = (nil, nil, nil)
+    (absence, removeAt, suspicion, returnedAt) = (nil, nil, nil, nil)
     problemOfOthers = nil
   }
 }
@@ -108,6 +111,9 @@ struct FolderTable: Sendable {
     folders[path]?.isInstalled = isInstalled
     return (true, before)
   }
+
+  /// The file was missing before.
+  mutating func returned(_ path: String, at time: Timestamp) { folders[path]?.returnedAt = time }
 
   /// Shows why the bundle in the folder does not run; nil if it runs.
   mutating func set(_ path: String, problem: String?) { folders[path]?.problem = problem }

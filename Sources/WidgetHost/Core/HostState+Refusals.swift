@@ -22,7 +22,8 @@ extension HostState {
     _ problem: String?, of current: RunningBundle, at now: HostTime
   ) -> [Output] {
     guard folders[current.folder]?.problem == nil else { return [] }
-    return setProblem(problem, of: current.instance.bundle.id, at: now)
+    let since = folders[current.folder]?.returnedAt
+    return setProblem(problem, of: current.instance.bundle.id, since: since, at: now)
   }
 
   /// The daemon refuses the version in the folder of a bundle for the same reason, but the file of

@@ -111,6 +111,7 @@ public struct HostState: Sendable {
         bundle, digest: digest, isInstalled: isInstalled, in: path)
       guard isNews else { return [] }
       if before?.absence != nil {
+        folders.returned(path, at: now.wall)
         outputs.append(.note("bundle \(bundle.id) is back in \(path)"))
       }
       let isMended = before?.goodDigest == digest && running[bundle.id]?.folder == path
@@ -256,10 +257,10 @@ public struct HostState: Sendable {
 
   mutating func setProblem(
     _ problem: String?, of id: String, forOthers words: String? = nil, isAbsent: Bool = false,
-    at now: HostTime
+    since: Timestamp? = nil, at now: HostTime
   ) -> [Output] {
     let effects = running.change(id) {
-      $0.setProblem(problem, forOthers: words, isAbsent: isAbsent, at: now)
+      $0.setProblem(problem, forOthers: words, isAbsent: isAbsent, since: since, at: now)
     }
     return (effects ?? []).map { .effect($0) }
   }
@@ -307,7 +308,8 @@ public struct HostState: Sendable {
       running.returned(id, from: current.instance.bundle, problem: problem)
       outputs.append(.refused(id: id, current.instance.bundle))
       folders.refused(current.folder, problem: problem)
-      outputs += setProblem(problem, of: id, at: now)
+      let since = folders[current.folder]?.returnedAt
+      outputs += setProblem(problem, of: id, since: since, at: now)
     } else if isNews {
       running.refused(id, problem: problem)
       outputs += showRefusal(problem, of: current, at: now)

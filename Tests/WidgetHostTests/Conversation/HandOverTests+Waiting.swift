@@ -170,6 +170,21 @@ extension HandOverTests {
     #expect(kept[0].contains("bundle a: widget w is removed, and with it the value of data.n"))
   }
 
+  /// The folder of the bundle comes back with another file, which the daemon refuses.
+  @Test mutating func `a refusal does not continue the age of a missing folder`() throws {
+    try begin("v: {kind: k}", valued: [])
+    tellNews()
+    run(machine.found(nil, in: "/b/x", absence: .missing, at: time))
+    tellNews()
+    #expect(widget("v")?.error?.since == time.wall)
+    pass(.seconds(5))
+    try takeKind()
+    try edit("a", "v: {kind: k}, v2: {kind: k}", kinds: ["k", "taken"])
+    tellNews()
+    #expect(messages("v").first?.contains("the daemon refuses the bundle") == true)
+    #expect(widget("v")?.error?.since == time.wall)
+  }
+
   // MARK: The parts
 
   @Test func `a widget that waits has one change under way, and the last one counts`() throws {

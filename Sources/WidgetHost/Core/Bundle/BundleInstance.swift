@@ -1,6 +1,6 @@
 public import WidgetBundle
 import WidgetExpression
-import WidgetModel
+public import WidgetModel
 
 /// A running bundle: the state machine of its sources, triggers and actions.
 ///
@@ -129,13 +129,17 @@ public struct BundleInstance: Sendable {
   /// - Parameters:
   ///   - words: the error for widgets of other owners; nil for the same error.
   ///   - isAbsent: whether the bundle's folder is missing, so that its widgets are stale.
+  ///   - since: when the problem began, if the folder was missing before this version.
   public mutating func setProblem(
-    _ problem: String?, forOthers words: String? = nil, isAbsent: Bool = false, at now: HostTime
+    _ problem: String?, forOthers words: String? = nil, isAbsent: Bool = false,
+    since: Timestamp? = nil, at now: HostTime
   ) -> [Effect] {
     begin(at: now)
     if isAbsent, absentSince == nil { for id in sortedIDs { noteFormerStaleness(id) } }
     if problem == nil {
       problemSince = nil
+    } else if let since {
+      problemSince = since
     } else if isAbsent != (absentSince != nil) {
       problemSince = now.wall
     }
