@@ -100,7 +100,8 @@ extension Facts {
   /// The next step after the daemon has refused to tell its health.
   private func mend(for code: StatusCode) -> String {
     switch code {
-    case .permissionDenied, .unauthenticated: "sudo " + choice.asRoot("doctor")
+    case .permissionDenied, .unauthenticated:
+      remedies.sudo.isEmpty ? remedies.restart : remedies.sudo + choice.asRoot("doctor")
     case .resourceExhausted, .unavailable, .failedPrecondition, .aborted, .deadlineExceeded,
       .cancelled:
       choice.command("status")

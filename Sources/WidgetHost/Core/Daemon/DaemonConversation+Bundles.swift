@@ -322,7 +322,8 @@ extension DaemonConversation {
     var told: [BundleClaims.KeptField] = []
     if case .results(let results) = answer { told = BundleClaims.lost(results) }
     for field in links.change(generation, { $0.takeLosses() }) ?? []
-    where !told.contains(where: { $0.widget == field.widget && $0.field.path == field.field.path }) {
+    where !told.contains(where: { $0.widget == field.widget && $0.field.path == field.field.path })
+    {
       put(.kept(field, bundle: bundle))
     }
   }
