@@ -185,6 +185,7 @@ final class ServiceLoop {
       }
     }
     context.commitGroup(retaining: streams.rounds.retainedRevision, onlyRemoved: onlyRemoves)
+    turn.groupEnded()
   }
 
   private func append(onlyRemoves: Bool) throws(StorageError) {

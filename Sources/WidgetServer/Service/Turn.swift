@@ -201,10 +201,12 @@ final class Turn {
     participants = sending
   }
 
+  /// The turn's group has ended. Later changes of the daemon belong to the next group.
+  func groupEnded() { hasOwnChanges = false }
+
   /// Carries out the work that waited for the group. The calls are final.
   func carryOutDurable() {
     calls.removeAll(keepingCapacity: true)
-    hasOwnChanges = false
     let durable = self.durable
     self.durable.removeAll()
     for body in durable { body() }

@@ -313,6 +313,28 @@ extension ConversationPartTests {
     #expect(names == ["widgets", "", "widgets", "w"])
   }
 
+  /// An instance serves a widget that the marks have made stale.
+  @Test func `the marks do not repeat a question that the daemon refuses`() throws {
+    let known = try widget("w")
+    let served: Set<KindName> = [known.kind]
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets([known])), &marks)
+    _ = next(&marks)
+    answer(.success(.revision(1)), &marks)
+    _ = next(&marks)
+    _ = marks.set([:])
+    _ = marks.follow(served: served, watched: served, beside: [])
+    let question = next(&marks, served: served).name
+    let line = marks.answered(
+      .failure(Failure("RESOURCE_EXHAUSTED", "too many")), served: served, beside: [], at: .zero,
+      limits)
+    _ = marks.follow(served: served, watched: served, beside: [])
+    let isWaiting = marks.isWaiting
+    #expect(question == "widgets" && line == "too many" && !isWaiting)
+  }
+
   /// The bundle of the kind is about to serve the widget when the problem ends. Then the daemon
   /// refuses the bundle.
   @Test func `the error of a problem that is over ends although the next instance never began`()

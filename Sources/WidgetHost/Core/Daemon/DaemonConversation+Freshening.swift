@@ -55,7 +55,10 @@ extension DaemonConversation {
   mutating func heldAnswered(
     _ result: Result<DaemonAnswer, Failure>, _ id: WidgetID, at now: HostTime
   ) {
+    let wasEnding = heldChanges.isEnding
     if heldChanges.answered(result, id, at: now.uptime, limits) { holds.forgetError(of: id) }
+    // The change may have replaced an error that the marks had set before.
+    if wasEnding, !heldChanges.isEnding { cancel(marks.lookAgain()) }
   }
 
   /// The kinds whose widgets instances know now.

@@ -178,8 +178,10 @@ extension DaemonConversation {
     guard !marks.isIdle else { return }
     let (served, held) = (servedKinds, holds.ids)
     cancel(marks.follow(served: served, watched: watchedKinds, beside: held))
-    // Both set all errors of a widget, so the marks wait.
-    guard unmarks.isEmpty, let next = marks.nextCall(served: served, beside: held) else { return }
+    // All of them set all errors of a widget, so the marks wait.
+    guard unmarks.isEmpty, !heldChanges.isEnding,
+      let next = marks.nextCall(served: served, beside: held)
+    else { return }
     marks.called(with: call(next, for: .mark))
   }
 

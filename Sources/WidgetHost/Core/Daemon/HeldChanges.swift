@@ -44,13 +44,13 @@ struct HeldChanges: Sendable {
     var changes: [(id: WidgetID, patch: WidgetPatch)] = []
     for id in ready.sorted(by: WidgetID.inOrder) {
       guard let change = states[id]?.next else { continue }
-      guard !change.isWaiting || holds.set(of: id) != nil else {
+      guard !change.isWaiting || holds.saysWaiting(id) else {
         states[id] = nil
         continue
       }
       states[id]?.next = nil
       states[id]?.sent = change
-      changes.append((id, change.patch))
+      changes.append((id, change.isWaiting ? holds.present(change.patch, of: id) : change.patch))
     }
     ready = []
     return changes
@@ -85,6 +85,11 @@ struct HeldChanges: Sendable {
       states[id]?.retryAt = nil
       makeReady(id)
     }
+  }
+
+  /// Whether a change that ends a wait is to be made, or has no answer. O(changes).
+  var isEnding: Bool {
+    states.values.contains { $0.next?.isWaiting == false || $0.sent?.isWaiting == false }
   }
 
   // MARK: Time

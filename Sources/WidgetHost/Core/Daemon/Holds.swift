@@ -254,6 +254,24 @@ struct Holds: Sendable {
       error: .some(WidgetError(joining: rest ?? holds[id]?.rest ?? [])))
   }
 
+  /// Whether a change that says that the widget waits still applies.
+  func saysWaiting(_ id: WidgetID) -> Bool {
+    switch holds[id]?.phase {
+    case .waiting, .taking, .recalled: true
+    case .over, .undone, nil: false
+    }
+  }
+
+  /// A change that shows the wait, with the present errors of programs.
+  func present(_ patch: WidgetPatch, of id: WidgetID) -> WidgetPatch {
+    guard let hold = holds[id], case .some(.some(let error)) = patch.error else { return patch }
+    let own = error.all.filter { $0.reason == BundleInstance.invalid }
+    var patch = patch
+    patch.error = .some(
+      WidgetError(joining: Array((own + hold.rest).prefix(BundleInstance.errorsMax))))
+    return patch
+  }
+
   /// The daemon has refused the error of a widget. It is set again with the next change.
   mutating func forgetError(of id: WidgetID) { holds[id]?.error = nil }
 
@@ -402,6 +420,8 @@ struct Holds: Sendable {
     where hold.phase == .over && sets.contains(hold.set) && !kept.contains(id) {
       holds[id]?.firstEnd = end
       holds[id]?.phase = .waiting(until: end)
+      // A change that says so may have been dropped meanwhile.
+      holds[id]?.error = nil
     }
   }
 

@@ -226,6 +226,8 @@ struct Marks: Sendable {
     case .failure(let failure):
       guard changes == nil else { return failure.message }
       isDue = false
+      // Otherwise `follow` would ask again at once, without end.
+      stale = stale.filter { !watched.contains($0.value) || held.contains($0.key) }
       return failure.message
     }
     return nil
