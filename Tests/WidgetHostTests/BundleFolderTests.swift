@@ -329,7 +329,7 @@ struct BundleFolderTests {
     -> HostState.Absence
   {
     BundleFolders.absence(
-      of: .init(id: id, path: place.bundle, loaded: loaded), in: place.path, roots: [place.path])
+      of: .init(id: id, path: place.bundle, loaded: loaded), in: place.path)
   }
 
   @Test func `an unreadable folder of bundles is not taken for missing bundles`() throws {
@@ -363,6 +363,38 @@ struct BundleFolderTests {
     #expect(absence(of: "desk", in: place) == .missing)
     try mark()
     #expect(absence(of: "desk", in: place) == .removed)
+  }
+
+  @Test func `a mark of a removal counts only in a folder that had the bundle`() throws {
+    let (place, other) = (try Place(nil), try Place(nil))
+    func mark(_ id: String) throws -> String {
+      let path = "\(other.path)/\(BundleRemovalMark.name(of: id))"
+      try Data().write(to: URL(fileURLWithPath: path))
+      return path
+    }
+    let desk = try mark("desk")
+    #expect(absence(of: "desk", in: place) == .missing)
+    #expect(access(desk, F_OK) == 0)
+    // A link in the other folder led to the bundle.
+    let known = HostState.Remembered(id: "desk", path: place.bundle)
+    #expect(BundleFolders.absence(of: known, in: other.path) == .removed)
+    #expect(access(desk, F_OK) != 0)
+  }
+
+  @Test func `an old mark that is not about a bundle of its folder is deleted`() throws {
+    let (place, other) = (try Place(nil), try Place(nil))
+    let marks = try [(place, "desk"), (other, "desk"), (other, "lamp")].map { place, id in
+      let path = "\(place.path)/\(BundleRemovalMark.name(of: id))"
+      try Data().write(to: URL(fileURLWithPath: path))
+      return path
+    }
+    func left(before start: Timestamp) -> [Bool] {
+      BundleFolders.dropMarks(
+        in: [place.path, other.path], but: [.init(id: "desk", path: place.bundle)], before: start)
+      return marks.map { access($0, F_OK) == 0 }
+    }
+    #expect(left(before: .epoch) == [true, true, true])
+    #expect(left(before: .latest) == [true, false, false])
   }
 
   @Test(arguments: [(true, false), (false, true)])

@@ -166,12 +166,15 @@ enum BundleFolders {
 
   /// The reason why a bundle's folder has no bundle's file.
   ///
-  /// - Parameter roots: all folders of bundles; `root` is the one that had this bundle.
+  /// - Parameter root: the folder of bundles that had this bundle. Its link may have led to another
+  ///   folder. A mark in other folders is about another bundle with the same id.
   static func absence(
-    of bundle: HostState.Remembered, in root: String? = nil, roots: [String]
+    of bundle: HostState.Remembered, in root: String? = nil
   ) -> HostState.Absence {
     let parent = Paths.parent(bundle.path)
-    for folder in Set(roots + [parent]) where takeMark(of: bundle, in: folder) { return .removed }
+    for folder in Set([root ?? parent, parent]) where takeMark(of: bundle, in: folder) {
+      return .removed
+    }
     var status = stat()
     let isThere = stat(bundle.path, &status) == 0
     let reason =
@@ -186,13 +189,50 @@ enum BundleFolders {
   private static func takeMark(of bundle: HostState.Remembered, in folder: String) -> Bool {
     guard BundleRemovalMark.canHave(bundle.id) else { return false }
     let mark = "\(folder)/\(BundleRemovalMark.name(of: bundle.id))"
-    var status = stat()
-    guard lstat(mark, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
-    let made = Timestamp(
-      seconds: Int64(status.st_mtim.tv_sec), nanoseconds: Int32(status.st_mtim.tv_nsec))
-    guard let made, made >= bundle.loaded ?? .epoch else { return false }
+    guard let made = time(ofMark: mark), made >= bundle.loaded ?? .epoch else { return false }
     unlink(mark)
     return true
+  }
+
+  /// The time at which a mark was made; nil if there is none.
+  private static func time(ofMark mark: String) -> Timestamp? {
+    var status = stat()
+    guard lstat(mark, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return Timestamp(
+      seconds: Int64(status.st_mtim.tv_sec), nanoseconds: Int32(status.st_mtim.tv_nsec))
+  }
+
+  /// Deletes the marks from before the start of the host that are not about bundles that the daemon
+  /// has from the same folder.
+  static func dropMarks(
+    in roots: [String], but bundles: [HostState.Remembered], before start: Timestamp
+  ) {
+    for root in roots {
+      let place = FileReading.resolved(root) ?? root
+      let kept = Set(
+        bundles.filter { Paths.parent($0.path) == place }.map { BundleRemovalMark.name(of: $0.id) })
+      for name in marks(in: root) where !kept.contains(name) {
+        let mark = "\(root)/\(name)"
+        if let made = time(ofMark: mark), made < start { unlink(mark) }
+      }
+    }
+  }
+
+  /// The names of the marks in a folder of bundles.
+  private static func marks(in root: String) -> [String] {
+    guard let directory = opendir(root) else { return [] }
+    defer { closedir(directory) }
+    let prefix = BundleRemovalMark.name(of: "")
+    var names: [String] = []
+    while let entry = readdir(directory), names.count < countMax {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      guard name.hasPrefix(prefix), BundleRemovalMark.canHave(String(name.dropFirst(prefix.count)))
+      else { continue }
+      names.append(name)
+    }
+    return names
   }
 
   /// Whether this is a bundle's file in a place where only folders may be.

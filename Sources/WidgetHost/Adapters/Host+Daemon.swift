@@ -64,10 +64,12 @@ extension Host {
     } else {
       session = call.session.flatMap { sessions[$0]?.session }
     }
-    calls[id] = Task { [daemon, roots = options.roots] in
+    calls[id] = Task { [daemon, roots = options.roots, started] in
       let result: Result<DaemonAnswer, Failure>
       do throws(Failure) {
-        result = .success(try await Host.perform(call, session, daemon, roots: roots))
+        result = .success(
+          try await Host.perform(
+            call, session, daemon, roots: roots, since: started))
       } catch {
         result = .failure(error)
       }
@@ -82,7 +84,7 @@ extension Host {
 
   private static func perform(
     _ call: DaemonCall, _ session: (any DaemonSession)?, _ daemon: any DaemonConnection,
-    roots: [String]
+    roots: [String], since started: Timestamp
   ) async throws(Failure) -> DaemonAnswer {
     switch call {
     case .ready: return .kinds(try await session?.ready() ?? [])
@@ -117,8 +119,9 @@ extension Host {
           // Of several bundles in a folder, the last one was removed.
           for bundle in bundles
           where absences[bundle.path] != .removed && !BundleFolders.isBundle(bundle.path) {
-            absences[bundle.path] = BundleFolders.absence(of: bundle, roots: roots)
+            absences[bundle.path] = BundleFolders.absence(of: bundle)
           }
+          BundleFolders.dropMarks(in: roots, but: bundles, before: started)
           return absences
         })
     }

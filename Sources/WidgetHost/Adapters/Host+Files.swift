@@ -104,7 +104,7 @@ extension Host {
           guard found == nil, let bundle = known[path] else {
             return Look(path: path, found: found, absence: .missing, suspicion: suspicion)
           }
-          let absence = BundleFolders.absence(of: bundle, in: former[path], roots: roots)
+          let absence = BundleFolders.absence(of: bundle, in: former[path])
           return Look(path: path, found: nil, absence: absence, suspicion: suspicion)
         }
       )

@@ -71,6 +71,8 @@ public actor Host {
   let web = WebFetcher()
   let clock = ContinuousClock()
   let start: ContinuousClock.Instant
+  /// The same time, for the times of files.
+  let started = Timestamp.wallClock()
 
   var machine: HostMachine
   /// The running tasks of requests.
