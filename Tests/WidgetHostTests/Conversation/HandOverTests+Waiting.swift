@@ -55,8 +55,10 @@ extension HandOverTests {
     let mistake = "/b/x/bundle.yaml:1:1: wrong"
     run(machine.found(.broken(problem: mistake, digest: 99), in: "/b/x", at: time))
     #expect(messages("w").count == 2 && messages("w").last == mistake)
-    // A user clears the error. The daemon is away for a moment.
-    try change("w", WidgetPatch(error: .some(nil)))
+    // A user clears the error. The daemon is away before the host hears of that.
+    let id = try #require(WidgetID("w"))
+    _ = daemon.answer(.update(id, WidgetPatch(error: .some(nil)), provider: ""))
+    daemon.news = []
     try loseDaemon()
     try regainDaemon("a")
     #expect(messages("w").count == 2 && state("w") == "bundle/a stale a user's")
@@ -107,10 +109,39 @@ extension HandOverTests {
     try begin("w: {kind: k}, v: {kind: k}")
     try edit("a", "v: {kind: k}")
     tellNews()
-    try change("w", WidgetPatch(error: .some(nil)))
-    daemon.move(try #require(WidgetID("w")), to: "mine")
+    let id = try #require(WidgetID("w"))
+    _ = daemon.answer(.update(id, WidgetPatch(error: .some(nil)), provider: ""))
+    // The news is about the last state.
+    daemon.news = []
+    daemon.move(id, to: "mine")
     tellNews()
     #expect(state("w") == "mine fresh a user's" && messages("w") == [])
+  }
+
+  @Test mutating func `the error of a widget that waits is set again if somebody clears it`()
+    throws
+  {
+    try begin("w: {kind: k}, v: {kind: k}")
+    tellNews()
+    try edit("a", "v: {kind: k}")
+    tellNews()
+    let error = widget("w")?.error
+    pass(.seconds(5))
+    for _ in 0..<2 {
+      let before = updates.count
+      try change("w", WidgetPatch(error: .some(nil)))
+      #expect(error != nil && widget("w")?.error == error)
+      #expect(updates.count == before + 1, "once for each time")
+    }
+    // The daemon refuses the next one. Later news changes nothing.
+    let before = updates.count
+    _ = daemon.answer(
+      .update(try #require(WidgetID("w")), WidgetPatch(error: .some(nil)), provider: ""))
+    daemon.updateFailure = Failure("RESOURCE_EXHAUSTED", "too large")
+    tellNews()
+    daemon.updateFailure = nil
+    try change("w", WidgetPatch(isStale: true))
+    #expect(messages("w") == [] && updates.count == before + 1)
   }
 
   /// Each provider's answer to a data request makes the widget fresh.

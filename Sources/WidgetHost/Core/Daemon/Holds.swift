@@ -66,6 +66,10 @@ struct Holds: Sendable {
     var since: Timestamp?
     /// The error that the host has set last.
     var error: WidgetError?
+    /// Whether the widget had such an error, as the daemon has told last.
+    var isMarked = false
+    /// Whether somebody has cleared the error since, so that it must be set again.
+    var isCleared = false
     /// The words of a recalled widget's error.
     var recallWords: String?
     /// Whether somebody else had made the widget stale before. The widget then stays stale
@@ -238,10 +242,16 @@ struct Holds: Sendable {
     widget.error?.all.filter { $0.reason != BundleInstance.invalid } ?? []
   }
 
-  /// The daemon has told a widget that may wait. Programs can have changed its errors.
+  /// The daemon has told a widget that may wait. Programs can have changed its errors. If the error
+  /// of the wait was there and is gone, it is set again, once for each time.
   mutating func hear(_ widget: Widget) {
-    guard holds[widget.id]?.set == widget.applySet else { return }
+    guard let hold = holds[widget.id], hold.set == widget.applySet else { return }
+    let isMarked = widget.error?.all.contains { Holds.Cause.has($0) } ?? false
     holds[widget.id]?.rest = Holds.rest(of: widget)
+    holds[widget.id]?.isMarked = isMarked
+    guard hold.isMarked, !isMarked else { return }
+    holds[widget.id]?.error = nil
+    holds[widget.id]?.isCleared = true
   }
 
   /// Ends a wait: the widget is fresh and has no errors about bundles. Instances and `Marks` then
@@ -277,17 +287,20 @@ struct Holds: Sendable {
 
   /// The daemon is back, and may not have the errors.
   mutating func forgetErrors() {
-    for id in holds.keys { holds[id]?.error = nil }
+    for id in holds.keys {
+      holds[id]?.error = nil
+      holds[id]?.isMarked = false
+    }
     areErrorsOutdated = true
   }
 
   /// Notes the cause of a hold, for the widget's error.
   mutating func set(_ cause: Cause, of id: WidgetID) { holds[id]?.cause = cause }
 
-  /// The widgets whose errors do not have the end of their time, in order.
+  /// The widgets whose errors somebody has cleared, or do not have the end of their time, in order.
   private var unshown: [WidgetID] {
     holds.filter { _, hold in
-      hold.cause != nil && hold.end != nil && hold.end != hold.shown?.end
+      hold.isCleared || hold.cause != nil && hold.end != nil && hold.end != hold.shown?.end
     }.keys.sorted(by: WidgetID.inOrder)
   }
 
@@ -316,6 +329,7 @@ struct Holds: Sendable {
   mutating func show(
     _ id: WidgetID, beside others: [WidgetError], at now: HostTime
   ) -> WidgetError? {
+    holds[id]?.isCleared = false
     guard let text = words(of: id, at: now) else { return nil }
     // Without a time, the error would continue the age of a former problem.
     let since = holds[id]?.since ?? now.wall
