@@ -441,6 +441,22 @@ struct AbsenceTests {
     #expect(problem("x") == meant)
   }
 
+  @Test mutating func `a file that was probably meant and comes later is named at once`() throws {
+    try run()
+    _ = state.lost("/b/x", .missing, at: now)
+    now = HostTime(wall: Timestamp.epoch.advanced(by: .seconds(2)), uptime: .seconds(2))
+    let meant = "/b/x has bundel.yaml, but no bundle's file; did you mean bundle.yaml?"
+    let suspicion = HostState.Found.broken(problem: meant, digest: 0)
+    let reports = state.lost("/b/x", .missing, suspicion: suspicion, at: now).reports
+    #expect(reports.count == 1 && reports.first?.hasPrefix("bundle a: \(meant). Do this") == true)
+    #expect(problem().hasPrefix("\(meant). Do this by 1970-01-01T00:00:30Z, or"))
+    #expect(state.lost("/b/x", .missing, suspicion: suspicion, at: now).isEmpty)
+    // The time does not begin again.
+    #expect(state.nextDeadline == limit)
+    #expect(state.lost("/b/x", .missing, at: now).reports.count == 1)
+    #expect(problem().hasPrefix("/b/x has no bundle's file any more"))
+  }
+
   @Test(arguments: [true, false])
   mutating func `a renamed folder with another id in its file hands over too`(
     isFirst: Bool

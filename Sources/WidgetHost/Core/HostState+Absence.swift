@@ -39,8 +39,14 @@ extension HostState {
   ) -> [Output] {
     guard let folder = folders[path] else { return [] }
     folders.suspect(path, suspicion)
-    guard folder.absence != absence else { return [] }
     let id = running.bundle(in: path)
+    guard folder.absence != absence else {
+      let isNews = HostState.words(of: suspicion) != HostState.words(of: folder.suspicion)
+      guard absence == .missing, isNews, let shown = id ?? folder.remembered.last?.id else {
+        return []
+      }
+      return announce(absence, of: path, with: shown, until: folder.removeAt, at: now) + standing()
+    }
     let hasOther = id.map { folders.holding($0).contains { $0 != path } } ?? false
     guard absence != .removed, !hasOther, let shown = id ?? folder.remembered.last?.id else {
       return remove(path, at: now) + standing()
@@ -54,6 +60,10 @@ extension HostState {
       outputs += inherit(heir.instance.bundle, at: now)
     }
     return outputs + standing()
+  }
+
+  private static func words(of suspicion: Found?) -> String? {
+    if case .broken(let problem, _)? = suspicion { problem } else { nil }
   }
 
   /// Shows that the folder of a bundle is missing, in the log and on the widgets.
