@@ -42,7 +42,10 @@ struct LookTests {
   mutating func `the similar kind of a bundle that does not run is named`(isGone: Bool) throws {
     if isGone {
       _ = state.found(try found("b", kind: "gauges"), in: "/b/b", at: now)
-      _ = state.lost("/b/b", .removed, at: now)
+      _ = state.daemonIsBack(at: now)
+      _ = state.lost("/b/b", .missing, at: now)
+      _ = state.tick(at: HostTime(wall: .epoch, uptime: HostLimits().absenceMax))
+      #expect(state.standings.isEmpty)
     } else {
       let problem = "/b/b/bundle.yaml:1:1: wrong"
       _ = state.found(.broken(problem: problem, digest: 9), in: "/b/b", at: now)
@@ -52,6 +55,23 @@ struct LookTests {
     _ = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
     let reports = state.looked().reports
     #expect(reports.count == 1 && reports.first?.hasSuffix("; did you mean \"gauges\"?") == true)
+  }
+
+  /// Bundle `b` is removed on purpose, while this host runs, or before.
+  @Test(arguments: [true, false])
+  mutating func `the similar kind of a removed bundle is not named`(hasRun: Bool) throws {
+    let shown: ValueMap = ["handled": .map(["gauges": .list([])])]
+    if hasRun {
+      _ = state.found(try found("b", kind: "gauges"), in: "/b/b", at: now)
+      _ = state.lost("/b/b", .removed, at: now)
+    }
+    // The daemon may still have its widgets.
+    let absence: HostState.Absence = hasRun ? .missing : .removed
+    let known = HostState.Remembered(id: "b", path: "/b/b", absence: absence, shown: shown)
+    _ = state.remembered([known], at: now)
+    _ = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    let reports = state.looked().reports
+    #expect(reports.count == 1 && reports.first?.contains("gauges") == false)
   }
 
   @Test(arguments: [true, false])

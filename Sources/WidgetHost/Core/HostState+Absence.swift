@@ -49,7 +49,11 @@ extension HostState {
     }
     let hasOther = id.map { folders.holding($0).contains { $0 != path } } ?? false
     guard absence != .removed, !hasOther, let shown = id ?? folder.remembered.last?.id else {
-      return remove(path, at: now) + standing()
+      let outputs = remove(path, at: now)
+      if absence == .removed {
+        forgetKinds(of: [id].compactMap(\.self) + folder.remembered.map(\.id))
+      }
+      return outputs + standing()
     }
     var outputs = announce(absence, of: path, with: shown, at: now)
     // The folder may have another name, and the bundle in it another id.
@@ -315,7 +319,10 @@ extension HostState {
   public mutating func remembered(_ bundles: [Remembered], at now: HostTime) -> [Output] {
     var outputs: [Output] = []
     note(former: bundles)
-    for known in bundles where lastKinds[known.id] == nil { noteKinds(known.kinds, of: known.id) }
+    for known in bundles where known.absence != .removed && !removedIDs.contains(known.id) {
+      guard lastKinds[known.id] == nil else { continue }
+      noteKinds(known.kinds, of: known.id)
+    }
     // The removal or the handing over of these goes on.
     let bundles = bundles.filter { !removedIDs.contains($0.id) }.sorted {
       ($0.loaded ?? .epoch, $0.id) < ($1.loaded ?? .epoch, $1.id)

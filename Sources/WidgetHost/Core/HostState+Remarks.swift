@@ -128,6 +128,11 @@ extension HostState {
     lastKinds[id] = kinds
   }
 
+  /// Somebody has removed these bundles on purpose, so nobody means their kinds.
+  mutating func forgetKinds(of ids: [String]) {
+    for id in ids where running[id] == nil { lastKinds[id] = nil }
+  }
+
   private func kindNames(besides bundle: Bundle) -> [String] {
     let own = bundle.kinds.map(\.kind.name) + BundleReader.builtInKinds
     return running.kinds.union(own).map(\.rawValue).sorted()

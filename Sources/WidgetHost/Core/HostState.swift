@@ -63,8 +63,8 @@ public struct HostState: Sendable {
   /// The bundles that this host has removed, or has handed over to others. The daemon may still have
   /// their widgets.
   var removedIDs: Set<String> = []
-  /// The last known kinds of each bundle, for suggestions. Removed bundles and bundles of earlier
-  /// hosts count.
+  /// The last known kinds of each bundle, for suggestions. Missing bundles and bundles of earlier
+  /// hosts count, but not bundles that somebody has removed on purpose.
   var lastKinds: [String: Set<KindName>] = [:]
   /// The reports that wait for the end of a look.
   var unsaid = UnsaidReports()
