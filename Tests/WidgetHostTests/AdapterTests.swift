@@ -75,6 +75,10 @@ struct AdapterTests {
       ("pipe", "FAILED_PRECONDITION", "is a named pipe, not a file; name a file instead"),
       ("socket", "FAILED_PRECONDITION", "is a socket, not a file; name a file instead"),
       ("none", "NOT_FOUND", "there is no file \(folder.path)/none"),
+      (
+        "gone/none", "NOT_FOUND",
+        "there is no file \(folder.path)/gone/none, because there is no folder \(folder.path)/gone"
+      ),
     ]
     for (name, code, words) in cases {
       let failure = #expect(throws: Failure.self) {

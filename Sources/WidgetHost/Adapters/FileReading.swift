@@ -108,6 +108,15 @@ enum FileReading {
     return String(decoding: buffer[..<count], as: UTF8.self)
   }
 
+  /// The words for a missing file. If its folder is missing, the reason is probably there: somebody
+  /// has moved the bundle.
+  private static func missing(_ path: String) -> String {
+    let folder = Paths.parent(path)
+    let isFolderMissing = access(folder, F_OK) != 0 && errno == ENOENT
+    return "there is no file \(path)"
+      + (isFolderMissing ? ", because there is no folder \(folder)" : "")
+  }
+
   private static func failure(_ path: String) -> Failure {
     let number = errno
     var status = stat()
@@ -118,7 +127,7 @@ enum FileReading {
     errno = number
     return switch number {
     // A device can be removed while one of its files is open.
-    case ENOENT, ENOTDIR, ENODEV, ENXIO: Failure("NOT_FOUND", "there is no file \(path)")
+    case ENOENT, ENOTDIR, ENODEV, ENXIO: Failure("NOT_FOUND", missing(path))
     case EACCES, EPERM:
       Failure(
         "PERMISSION_DENIED",
