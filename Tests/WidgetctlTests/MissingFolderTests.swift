@@ -37,4 +37,29 @@ struct MissingFolderTests {
     try Data().write(to: URL(fileURLWithPath: "\(folder)/.removed-b"))
     #expect(MissingFolder.path(of: "b", in: folder) == nil)
   }
+
+  @Test func `an installation does not make a missing folder whose bundles wait for it`() throws {
+    let folder = NSTemporaryDirectory() + "bundles-\(UUID().uuidString)"
+    let place = BundleHost.resolved(folder)
+    func refusal(_ known: [String]) -> CommandFailure? {
+      MissingFolder.refusal(ofInstallingInto: folder, knowing: known)
+    }
+    let failure = try #require(refusal(["/elsewhere/a", "\(place)/other"]))
+    #expect(failure.exit == .refused)
+    #expect(
+      failure.message
+        == "the folder \(folder) of widgetd-host is missing, so its bundles would be removed; bring "
+        + "it back, or make it with mkdir")
+    #expect(refusal([]) == nil && refusal(["/elsewhere/a", "\(place)/a/b"]) == nil)
+    let files = FileManager.default
+    try files.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? files.removeItem(atPath: folder) }
+    #expect(refusal(["\(place)/other"]) == nil)
+  }
+
+  @Test func `a host that has stopped is known with the folder that it ran`() {
+    #expect(BundleHost.running(folders: ["/a"]).ran("/a/"))
+    #expect(BundleHost.missing(former: ["/a"]).ran("/a"))
+    #expect(!BundleHost.missing(former: ["/a"]).ran("/b") && !BundleHost.unknown.ran("/a"))
+  }
 }

@@ -214,17 +214,21 @@ enum BundleHost: Hashable {
   }
 
   /// The first folder of the host, or of the last host, if it is not the named one.
-  func folder(insteadOf named: String) -> String? {
-    let folders: [String] =
-      switch self {
-      case .running(let folders, _, _), .returning(let folders), .silent(_, let folders),
-        .missing(let folders):
-        folders
-      case .unknown: []
-      }
-    guard !folders.contains(where: { BundleHost.resolved($0) == BundleHost.resolved(named) })
-    else { return nil }
-    return folders.first
+  func folder(insteadOf named: String) -> String? { ran(named) ? nil : folders.first }
+
+  /// Whether the host runs a folder, or the last host ran it.
+  func ran(_ folder: String) -> Bool {
+    folders.contains { BundleHost.resolved($0) == BundleHost.resolved(folder) }
+  }
+
+  /// The folders of the host, or of the last host.
+  private var folders: [String] {
+    switch self {
+    case .running(let folders, _, _), .returning(let folders), .silent(_, let folders),
+      .missing(let folders):
+      folders
+    case .unknown: []
+    }
   }
 
   /// The message for a folder without bundles. If the host does not run that folder, names the

@@ -51,6 +51,9 @@ struct BundleInstallCommand: AsyncParsableCommand {
     let source = try BundleSource(
       source, bytesMax: installer.limits.archiveBytesMax, within: global.limit)
     if remote.remote { return try await BundleRemote.install(source, digest: digest, global) }
+    if let refusal = await MissingFolder.refusal(ofInstallingInto: installer.path, global) {
+      throw refusal
+    }
     // The question comes before the host loads the bundle.
     var outlook: BundleOutlook?
     var missing: MissingFolder?

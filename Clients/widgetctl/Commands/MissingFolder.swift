@@ -23,6 +23,38 @@ struct MissingFolder: Hashable, Sendable {
     return MissingFolder(bundle: standing.id, path: place, problem: standing.problem)
   }
 
+  /// The error of an installation into a folder of bundles that is missing, although the daemon knows
+  /// bundles in it. The installation would make the folder, and the host would then miss the other
+  /// bundles, and remove their widgets. Nil if the folder exists, or if no bundles are known in it.
+  static func refusal(ofInstallingInto folder: String, _ global: GlobalOptions) async
+    -> CommandFailure?
+  {
+    guard isMissing(folder) else { return nil }
+    let host = await BundleHost.ask(global)
+    guard host.ran(folder) else { return nil }
+    let known = Array(await BundleStanding.all(global).keys)
+    return refusal(ofInstallingInto: folder, knowing: known)
+  }
+
+  /// - Parameter known: the folders of all bundles that the daemon knows.
+  static func refusal(
+    ofInstallingInto folder: String, knowing known: [String]
+  ) -> CommandFailure? {
+    let place = BundleHost.resolved(folder)
+    let isKnown = known.contains { path in
+      path.lastIndex(of: "/").map { path[..<$0] == place } ?? false
+    }
+    guard isKnown, isMissing(folder) else { return nil }
+    return CommandFailure(
+      .refused,
+      "the folder \(folder) of widgetd-host is missing, so its bundles would be removed; bring it "
+        + "back, or make it with mkdir")
+  }
+
+  private static func isMissing(_ folder: String) -> Bool {
+    access(folder, F_OK) != 0 && errno == ENOENT
+  }
+
   /// The path of a missing folder. Nil if something is there, or if `bundle rm` has removed it.
   static func path(of bundle: String, in folder: String) -> String? {
     guard BundleRemovalMark.canHave(bundle), let place = BundleStanding.resolved(folder),
