@@ -57,6 +57,15 @@ struct MissingFolderTests {
     #expect(refusal(["\(place)/other"]) == nil)
   }
 
+  @Test func `a host does not make its missing folder for an installation`() {
+    func refusal(_ problems: [String: String]) -> CommandFailure? {
+      MissingFolder.refusal(ofInstallingInto: "/b", problems)
+    }
+    let words = "/b does not exist, so /b/other cannot be read; the widgets of the bundle stay"
+    #expect(refusal(["/b/other": words])?.exit == .refused)
+    #expect(refusal(["/c/other": words]) == nil && refusal(["/b/other": ""]) == nil)
+  }
+
   @Test func `a host that has stopped is known with the folder that it ran`() {
     #expect(BundleHost.running(folders: ["/a"]).ran("/a/"))
     #expect(BundleHost.missing(former: ["/a"]).ran("/a"))

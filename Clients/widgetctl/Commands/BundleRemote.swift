@@ -145,6 +145,7 @@ enum BundleRemote {
         .invalidArgument, "\(path) is a folder, which has no digest; leave out --sha256")
     }
     request.sha256 = digest ?? ""
+    if let refusal = await MissingFolder.refusal(ofInstallingByHost: global) { throw refusal }
     // The question comes before the host loads the bundle.
     var outlook: BundleOutlook?
     let found = try? BundleInstaller.anywhere.read(source)

@@ -44,8 +44,30 @@ struct MissingFolder: Hashable, Sendable {
     let isKnown = known.contains { path in
       path.lastIndex(of: "/").map { path[..<$0] == place } ?? false
     }
-    guard isKnown, isMissing(folder) else { return nil }
-    return CommandFailure(
+    return isKnown && isMissing(folder) ? refusal(ofInstallingInto: folder) : nil
+  }
+
+  /// The same for an installation by the host, whose folder may be on another machine.
+  static func refusal(ofInstallingByHost global: GlobalOptions) async -> CommandFailure? {
+    guard case .running(let folders, _, _) = await BundleHost.ask(global),
+      let folder = folders.first
+    else { return nil }
+    let problems = await BundleStanding.all(global).mapValues(\.problem)
+    return refusal(ofInstallingInto: folder, problems)
+  }
+
+  /// - Parameter problems: of all bundles that the daemon knows, by their folders.
+  static func refusal(
+    ofInstallingInto folder: String, _ problems: [String: String]
+  ) -> CommandFailure? {
+    let isWaiting = problems.contains { path, problem in
+      problem.hasPrefix("\(folder) does not exist, so \(path) ")
+    }
+    return isWaiting ? refusal(ofInstallingInto: folder) : nil
+  }
+
+  private static func refusal(ofInstallingInto folder: String) -> CommandFailure {
+    CommandFailure(
       .refused,
       "the folder \(folder) of widgetd-host is missing, so its bundles would be removed; bring it "
         + "back, or make it with mkdir")
