@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import WidgetBundle
 import WidgetProto
 
 @testable import widgetctl
@@ -35,6 +36,12 @@ struct BundleCommandTests {
   func `advice of a remote host says --remote`(text: String, advice: String) {
     #expect(BundleRemote.advice(text).contains(advice))
     #expect(BundleRemote.advice(text).split(separator: "--remote").count <= 2)
+  }
+
+  @Test(arguments: [("", ""), ("correct it", "  hint: correct it\n")])
+  func `a warning without a hint has no line for it`(hint: String, line: String) {
+    let problem = BundleProblem(line: 1, column: 1, message: "broken", hint: hint)
+    #expect(BundleText.warning(problem, file: "f") == "f: warning: broken\n" + line)
   }
 
   @Test func `the result of an installation names what was there before`() {

@@ -208,7 +208,8 @@ enum BundleText {
 
   /// A warning about the whole file.
   static func warning(_ problem: BundleProblem, file: String) -> String {
-    "\(file): warning: \(problem.message)\n  hint: \(problem.hint)\n"
+    "\(file): warning: \(problem.message)\n"
+      + (problem.hint.isEmpty ? "" : "  hint: \(problem.hint)\n")
   }
 
   private static func text(_ problem: BundleProblem, file: String, mark: String = "") -> String {
