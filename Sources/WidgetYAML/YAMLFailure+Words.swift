@@ -3,7 +3,8 @@ import WidgetModel
 extension YAMLFailure {
   private static let quotes =
     "put the value in quotes: a text with a comma, a bracket, a brace or \": \" needs them, as in "
-    + "'=data.n > 0 ? \"a\" : \"b\"'"
+    + example
+  private static let example = "'=data.n > 0 ? \"a\" : \"b\"'"
 
   /// The message, a hint, and the place, for the author of the file. The hint may be empty. Neither
   /// text contains the place. The place is where the author has to change the file, which can be
@@ -177,7 +178,10 @@ extension YAMLFailure {
     }
     if says("mapping values are not allowed") { return ("a value has \": \" in it", quotes) }
     if says("expected ',' or") {
-      return ("a comma or the closing bracket is missing before this", quotes)
+      return (
+        "a comma or the closing bracket is missing before this",
+        "if the value is one text, put it in quotes, as in \(example)"
+      )
     }
     if says("expected ':'") {
       return ("a key has no \":\" after it", "write KEY: VALUE, or put the text above in quotes")

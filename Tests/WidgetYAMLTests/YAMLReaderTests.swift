@@ -125,7 +125,9 @@ private func flow(_ node: YAMLNode) -> String {
     Mistake("a:\n  - b\n  - #c d # no\n", "3:5", "begins a comment here", "quotes: '#c d'"),
     Mistake("title:\t#1\r\nb: 2", "1:8", "so there is no value", "quotes: '#1'"),
     Mistake("é: {\n a: #b\n}", "2:5", "so there is no value", "quotes: '#b'"),
-    Mistake("x: [a b\n  c: d\n  e f: [g]]", "2:4", "a comma or the closing", "in quotes"),
+    Mistake(
+      "x: [a b\n  c: d\n  e f: [g]]", "2:4", "a comma or the closing",
+      "if the value is one text, put it in quotes, as in '"),
     Mistake("{\n  \"a\": 1\n  \"b\": 2\n}\n", "3:6", "a comma or the closing", "in quotes"),
     Mistake("name: ]", "1:7", "a value cannot begin with \"]\"", "put the text in quotes"),
     Mistake("name: |x", "1:8", "a block of text begins in the line after", "quotes: '|x'"),
