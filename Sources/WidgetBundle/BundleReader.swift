@@ -36,7 +36,7 @@ public enum BundleReader {
         [
           BundleProblem(
             line: 1, column: 1, message: "there is nothing in it",
-            hint: "a bundle begins with bundle: ID")
+            hint: "a bundle begins with " + (isJSON ? "{\"bundle\": \"ID\"" : "bundle: ID"))
         ], lines)
     }
     let reading = Reading(lines, timeZones: timeZones)

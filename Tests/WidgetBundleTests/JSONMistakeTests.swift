@@ -97,7 +97,8 @@ import WidgetModel
 
   /// The reader of bundles knows more about them than the rules of JSON.
   @Test(arguments: [
-    ("", "1:1: there is nothing in it"), (" \n", "1:1: there is nothing in it"),
+    ("", "1:1: there is nothing in it; a bundle begins with {\"bundle\": \"ID\""),
+    (" \n", "1:1: there is nothing in it"),
     ("{\"a\": 1,\n\"a\": 2}", "2:1: the key \"a\" appears twice: it is in line 1 too"),
   ])
   func `JSON that is no bundle has the words for bundles`(text: String, problem: String) {
