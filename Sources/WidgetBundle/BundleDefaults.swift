@@ -120,9 +120,11 @@ public struct BundleDefaults: Sendable {
 
   /// The message about a mistake for which the user's file is not used.
   ///
-  /// - Parameter path: of the file.
+  /// - Parameters:
+  ///   - bundle: the bundle's id.
+  ///   - path: of the file.
   public static func words(
-    about mistake: BundleProblem, in path: String = BundleDefaults.fileName
+    about mistake: BundleProblem, of bundle: String, in path: String = BundleDefaults.fileName
   ) -> String {
     guard mistake.line > 0 else {
       return startOfUnreadable + mistake.message
@@ -130,7 +132,7 @@ public struct BundleDefaults: Sendable {
     }
     return "\(path):\(mistake.line):\(mistake.column): \(mistake.message)\(endOfMistake); "
       + (mistake.hint.isEmpty ? "" : "\(mistake.hint); ")
-      + "correct the file, or \(SettingsFile.removal(of: "it"))"
+      + "correct the file, or \(SettingsFile.removal(bundle: bundle))"
   }
 
   private static let startOfUnreadable = "the defaults hold, because "
@@ -148,8 +150,10 @@ public struct BundleDefaults: Sendable {
 extension BundleFileReader {
   /// The declared settings, with the user's values.
   ///
-  /// - Parameter settings: the user's file; nil if there is none.
-  func defaults(_ item: Item?, settings: SettingsFile?) -> BundleDefaults {
+  /// - Parameters:
+  ///   - bundle: the bundle's id, for messages.
+  ///   - settings: the user's file; nil if there is none.
+  func defaults(_ item: Item?, of bundle: String, settings: SettingsFile?) -> BundleDefaults {
     var defaults = BundleDefaults()
     defaults.fields = reading.fields(item, of: "settings", mayBeRequired: false)
     let written: UserSettings
@@ -161,7 +165,7 @@ extension BundleFileReader {
       }
     } catch {
       defaults.mistake = error
-      defaults.problems = [BundleDefaults.words(about: error)]
+      defaults.problems = [BundleDefaults.words(about: error, of: bundle)]
       return defaults
     }
     for entry in written.values.entries {

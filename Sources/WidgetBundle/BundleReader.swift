@@ -155,7 +155,7 @@ struct BundleFileReader {
     bundle.summary = reading.text(object["description"]) ?? ""
     if let item = object["permissions"] { bundle.permissions = permissions(item) }
     reading.permissions = bundle.permissions
-    bundle.defaults = defaults(object["defaults"], settings: settings)
+    bundle.defaults = defaults(object["defaults"], of: bundle.id, settings: settings)
     reading.defaults = bundle.defaults
     let kinds = self.kinds(object["kinds"])
     let widgetItems = self.widgets(object["widgets"])

@@ -14,13 +14,19 @@ public enum SettingsFile: Hashable, Sendable {
     } else {
       self = .unreadable(
         "\(path) is not well-formed UTF-8; save it as UTF-8, or "
-          + SettingsFile.removal(of: "it"))
+          + SettingsFile.removal(at: path))
     }
   }
 
-  /// - Parameter file: in words.
-  public static func removal(of file: String) -> String {
-    "remove \(file) and set each value again with `widgetctl bundle set`"
+  /// The next step for a file that cannot be used.
+  ///
+  /// - Parameter path: of the file, in the folder of the bundle, which has the bundle's id as name.
+  public static func removal(at path: String) -> String {
+    removal(bundle: path.split(separator: "/").dropLast().last.map(String.init) ?? "ID")
+  }
+
+  static func removal(bundle: String) -> String {
+    "remove it and set each value again with `widgetctl bundle set \(bundle)`"
   }
 }
 

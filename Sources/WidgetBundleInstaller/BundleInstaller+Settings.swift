@@ -53,7 +53,7 @@ extension BundleInstaller {
     case .success(let settings): return settings.map { bundle.defaults.problems(with: $0) } ?? []
     case .failure(let mistake):
       let path = "\(folder.path)/\(BundleDefaults.fileName)"
-      return [BundleDefaults.words(about: mistake, in: path)]
+      return [BundleDefaults.words(about: mistake, of: bundle.id, in: path)]
     }
   }
 
@@ -84,7 +84,7 @@ extension BundleInstaller {
   private func hiddenSettings(in folder: Folder) -> BundleProblem? {
     guard case .file? = folder.entry(BundleDefaults.fileName),
       case .failure(let mistake) = writtenSettings(in: folder),
-      BundleDefaults.hidesValues(BundleDefaults.words(about: mistake))
+      BundleDefaults.hidesValues(BundleDefaults.words(about: mistake, of: ""))
     else { return nil }
     return mistake
   }
@@ -215,13 +215,13 @@ extension BundleInstaller {
 
   /// The text of the user's file; nil if there is none.
   private func settings(in folder: Folder) throws(BundleInstallerError) -> String? {
+    let path = "\(folder.path)/\(BundleDefaults.fileName)"
     switch folder.entry(BundleDefaults.fileName) {
     case nil: return nil
     case .file?: break
     default:
       throw .refused(
-        "\(folder.path)/\(BundleDefaults.fileName) is not a file",
-        hint: SettingsFile.removal(of: "it"))
+        "\(path) is not a file", hint: SettingsFile.removal(at: path))
     }
     let bytes: [UInt8]
     do throws(BundleInstallerError) {
@@ -233,8 +233,8 @@ extension BundleInstaller {
     }
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw .refused(
-        "\(folder.path)/\(BundleDefaults.fileName) is not well-formed UTF-8",
-        hint: "save it as UTF-8, or \(SettingsFile.removal(of: "it"))")
+        "\(path) is not well-formed UTF-8",
+        hint: "save it as UTF-8, or \(SettingsFile.removal(at: path))")
     }
     return text
   }

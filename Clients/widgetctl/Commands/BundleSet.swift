@@ -64,8 +64,8 @@ struct BundleSetCommand: AsyncParsableCommand {
       try installer.configured(id).defaults
     }
     let path = "\(installer.path)/\(id)/\(BundleDefaults.fileName)"
-    let problems =
-      defaults.mistake.map { [BundleDefaults.words(about: $0, in: path)] } ?? defaults.problems
+    let mistake = defaults.mistake.map { BundleDefaults.words(about: $0, of: id, in: path) }
+    let problems = mistake.map { [$0] } ?? defaults.problems
     for problem in problems { BundleText.warn("bundle \(id): \(problem)") }
     show(
       defaults.fields.map { field in

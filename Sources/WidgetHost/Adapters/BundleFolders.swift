@@ -356,7 +356,7 @@ enum BundleFolders {
     var status = stat()
     guard lstat(path, &status) == 0 else { return (nil, []) }
     guard status.st_mode & S_IFMT == S_IFREG else {
-      let reason = "\(path) is not a file; \(SettingsFile.removal(of: "it"))"
+      let reason = "\(path) is not a file; \(SettingsFile.removal(at: path))"
       return (.unreadable(reason), Array(reason.utf8))
     }
     do throws(Failure) {
