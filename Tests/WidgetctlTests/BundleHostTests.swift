@@ -38,6 +38,16 @@ import WidgetModel
     }
   }
 
+  @Test func `a removal from a folder that the host does not run names the host's folder`() {
+    func words(_ host: BundleHost) -> String? { host.warning(removing: ["desk"], from: "/c") }
+    #expect(
+      words(.running(folders: ["/a"]))
+        == "no host runs the folder /c, so the removal changes nothing in the daemon; widgetd-host "
+        + "runs /a: add --dir /a, or --remote")
+    #expect(words(.running(folders: ["/a", "/c"])) == nil)
+    #expect(words(.missing(former: ["/a"])) == nil && words(.unknown) == nil)
+  }
+
   @Test func `a folder that does not exist yet has the same path in all spellings`() {
     let path = "/nonexistent/all/bundles"
     for spelling in [path, path + "/", "//nonexistent/all//bundles"] {

@@ -202,6 +202,16 @@ enum BundleHost: Hashable {
       "widgetd-host runs \(folders.joined(separator: ", ")): add --dir \(first.asArgument), or --remote"
   }
 
+  /// The warning after the removal of bundles from a folder that the host does not run. Nil if it runs
+  /// the folder, if none runs, or if this is unknown.
+  func warning(removing ids: [String], from folder: String) -> String? {
+    guard let id = ids.first, absence(from: folder) != nil,
+      let words = place(of: id, besides: folder)
+    else { return nil }
+    return
+      "no host runs the folder \(folder), so the removal changes nothing in the daemon; \(words)"
+  }
+
   /// The reason why a call for the host fails; nil if a host is connected, or nothing is known.
   var troubleOfCall: String? {
     switch self {

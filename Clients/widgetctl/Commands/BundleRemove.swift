@@ -74,7 +74,11 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     if !removed.isEmpty {
       let lost = losses.of(names(removed))
       // A host removes the widgets.
-      let isLive = lost.values.isEmpty ? nil : await BundleHost.ask(global).runs(installer.path)
+      let host: BundleHost = known == nil ? .unknown : await BundleHost.ask(global)
+      if let words = host.warning(removing: removed, from: installer.path) {
+        BundleText.warn(words)
+      }
+      let isLive = host.runs(installer.path)
       let printer = global.session(socketPath: "").printer
       printer.print(LostValues.document(removed: removed, lost)) {
         lost.text(removed: removed, isLive == true ? .done : .pending)
