@@ -27,6 +27,17 @@ struct BundleOutlookTests {
         "belongs to the set default, so the daemon"))
   }
 
+  @Test func `a bundle is not refused because of the bundle that it replaces`() throws {
+    let outlook = BundleOutlook(
+      remarks: [
+        try BundleOutlook.claimed(kind("clock"), by: "bundle/desk2"),
+        try BundleOutlook.claimed(kind(), by: "bundle/first"),
+        try BundleOutlook.claimed(kind("note"), by: "gauges"),
+      ])
+    #expect(outlook.refusals(replacing: "desk2") == outlook.remarks.dropFirst().map(\.text))
+    #expect(outlook.refusals(replacing: "desk").count == 3)
+  }
+
   @Test(arguments: [
     ("bundle/first", "changes its kind from \"bar\" to \"gauge\": a new widget replaces it"),
     ("bundle/second", "has the kind \"bar\" and belongs to bundle second, so the daemon refuses"),

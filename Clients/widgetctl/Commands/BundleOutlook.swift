@@ -179,7 +179,12 @@ struct BundleOutlook: Hashable, Sendable {
   var warnings: [String] { remarks.map(\.text) + kept.compactMap(\.news) }
 
   /// The reasons for which the daemon refuses the bundle.
-  var refusals: [String] { remarks.filter(\.isRefusal).map(\.text) }
+  ///
+  /// - Parameter bundle: the id of the bundle that it replaces in its folder. The host hands over the
+  ///   kinds and widgets of that bundle.
+  func refusals(replacing bundle: String) -> [String] {
+    remarks.filter { $0.isRefusal && OwnerName.bundle($0.owner) != bundle }.map(\.text)
+  }
 
   /// The warnings of a bundle's reader that apply here. The reader does not know the kinds of others,
   /// and the daemon does.
