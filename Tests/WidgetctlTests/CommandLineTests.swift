@@ -199,6 +199,18 @@ struct CommandLineTests {
         RefreshWidgetsResponse(askedCount: asked, unprovidedCount: unprovided)) == words)
   }
 
+  @Test(
+    arguments: [
+      (["hall"], "hall: no program provides its kind now\n"),
+      (["a", "b", "c", "d", "e", "f"], "a, b, c, d, e, …: no program provides their kind now\n"),
+    ] as [([String], String)])
+  func `refresh names the first widgets without a provider`(ids: [String], words: String) {
+    let answer = RefreshWidgetsResponse(askedCount: 1, unprovidedCount: UInt64(ids.count))
+    #expect(
+      RefreshCommand.words(answer, unprovided: ids)
+        .hasSuffix("when their programs send it\nnot refreshed: " + words))
+  }
+
   @Test func `a refresh that no provider gets is refused`() throws {
     func refusal(_ asked: UInt64, _ unprovided: UInt64, _ limited: UInt64 = 0) -> CommandFailure? {
       RefreshCommand.refusal(

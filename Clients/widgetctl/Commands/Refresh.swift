@@ -9,8 +9,8 @@ struct RefreshCommand: AsyncParsableCommand {
     commandName: "refresh", abstract: "Ask the providers of widgets for fresh data.",
     discussion: """
       The daemon forwards the request and does not wait for the data. `watch` shows new data when \
-      it arrives. Widgets without a running provider do not change; the command prints how many \
-      these are. If no provider runs for any of the widgets, it exits with status 5.
+      it arrives. Widgets without a running provider do not change; the command names the \
+      first five of them. If no provider runs for any of the widgets, it exits with status 5.
 
       A kind has a limited number of refreshes in an hour. `describe` shows how many are left. \
       \(TargetOptions.partsHelp) Each request counts as a refresh of its kinds.
@@ -37,6 +37,7 @@ struct RefreshCommand: AsyncParsableCommand {
     if answer.askedCount + answer.unprovidedCount + answer.limitedCount == 0 {
       try await target.noteIfNothing(session)
     }
+    let unprovided = await unprovided(answer, session)
     session.printer.print(
       .map([
         "askedCount": .revision(answer.askedCount),
@@ -44,13 +45,29 @@ struct RefreshCommand: AsyncParsableCommand {
         "limitedCount": .revision(answer.limitedCount),
         "budgets": .list(answer.budgets.map(\.document)),
       ])
-    ) { RefreshCommand.words(answer) }
+    ) { RefreshCommand.words(answer, unprovided: unprovided) }
     if let failure = parts.failure(of: "refresh", isRepeatable: true, socket: global.socket) {
       throw failure
     }
     if let refusal = RefreshCommand.refusal(answer) {
       throw await silence(session) ?? refusal
     }
+  }
+
+  /// The ids of the widgets without a provider. Empty if they are not known, or not shown.
+  private func unprovided(_ answer: RefreshWidgetsResponse, _ session: Session) async -> [String] {
+    guard (global.output ?? .table) == .table, answer.unprovidedCount > 0,
+      RefreshCommand.refusal(answer) == nil, let kinds = try? await session.kinds().kinds,
+      let mask = try? ReadMask(paths: ["kind"]),
+      let widgets = try? await session.list(
+        target.selection.selector(ids: Array(target.ids.prefix(FailureWarnings.termsMax))),
+        mask: mask
+      ).widgets
+    else { return [] }
+    let provided = Set(kinds.filter(\.isProviderConnected).map(\.kind.name))
+    let ids = widgets.filter { !provided.contains($0.widget.kind) }.map(\.widget.id.rawValue)
+    // A program may have started or ended since.
+    return UInt64(ids.count) == answer.unprovidedCount ? ids : []
   }
 
   /// The refusal if the provider of one of the widgets runs and does not answer. Nil otherwise.
@@ -105,13 +122,20 @@ struct RefreshCommand: AsyncParsableCommand {
     count == 1 ? "1 widget" : "\(count) widgets"
   }
 
-  static func words(_ answer: RefreshWidgetsResponse) -> String {
+  /// - Parameter ids: of all widgets without a provider; empty if they are not known.
+  static func words(
+    _ answer: RefreshWidgetsResponse, unprovided ids: [String] = []
+  ) -> String {
     guard refusal(answer) == nil else { return "" }
     var text =
       answer.askedCount == 0
       ? "nothing was refreshed\n"
       : "asked for new data of \(widgets(answer.askedCount)); it comes when their programs send it\n"
-    if answer.unprovidedCount > 0 {
+    if !ids.isEmpty {
+      text +=
+        "not refreshed: \(BundleOutlook.shortened(ids)): no program provides "
+        + "\(ids.count == 1 ? "its" : "their") kind now\n"
+    } else if answer.unprovidedCount > 0 {
       text +=
         "not refreshed: \(widgets(answer.unprovidedCount)) without a running provider\n"
     }
