@@ -69,10 +69,16 @@ public struct BundleDefaults: Sendable {
       }
     }
     for value in settings.unreadable {
+      var mistake = value.mistake
+      if fields.first(where: { $0.name == value.name })?.type == .int {
+        // An int takes neither a fraction nor a text.
+        mistake.message = mistake.message.replacing(
+          JSONReader.outsideAdvice, with: "write a smaller number")
+      }
       problems.append(
         "your value \(BundleDefaults.shown(value.text, isWhole: isWhole)) of the setting "
           + "\(value.name.prefix(64)) has no effect, because it has a mistake: "
-          + "\(BundleDefaults.fileName):\(value.mistake)\(BundleDefaults.endOfUnreadable)")
+          + "\(BundleDefaults.fileName):\(mistake)\(BundleDefaults.endOfUnreadable)")
     }
     return problems
   }

@@ -241,8 +241,7 @@ package struct JSONReader {
       if let int = Int64(text) { return .int(int) }
       guard origin == .program else {
         return try refuse(
-          "\(JSONReader.shown(text)) is outside 64 bits; write it with a fraction, or in quotes",
-          at: start)
+          "\(JSONReader.shown(text)) is outside 64 bits; \(JSONReader.outsideAdvice)", at: start)
       }
     }
     guard let double = Double(text), double.isFinite else {
@@ -264,6 +263,9 @@ package struct JSONReader {
     mistake = mistake ?? Member.Mistake(offset: start, reason: reason)
     return .null
   }
+
+  /// The end of the reason for a whole number outside 64 bits.
+  package static let outsideAdvice = "write it with a fraction, or in quotes"
 
   /// A part of the text, for messages.
   private static func shown(_ text: String) -> String {

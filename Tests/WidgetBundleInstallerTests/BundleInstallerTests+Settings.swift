@@ -109,6 +109,18 @@ extension BundleInstallerTests {
     #expect(scratch.read(Self.file) == nil)
   }
 
+  @Test(arguments: [
+    ("1", "write a smaller number"), ("1.5", "write it with a fraction, or in quotes"),
+  ])
+  func `the advice for a number outside 64 bits fits the type of the setting`(
+    standard: String, advice: String
+  ) throws {
+    try installSettable("{step: \(standard)}")
+    scratch.write(Self.file, #"{"step": 999999999999999999999}"#)
+    let problem = try #require(try installer.configured("desk").defaults.problems.first)
+    #expect(problem.contains(" is outside 64 bits; \(advice); correct it in"), "\(problem)")
+  }
+
   @Test func `settings that nobody could read again are not written`() throws {
     try installSettable()
     func set(_ levels: Int) throws(BundleInstallerError) {

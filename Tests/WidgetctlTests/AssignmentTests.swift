@@ -45,6 +45,15 @@ struct AssignmentTests {
     #expect(throws: SyntaxFailure.self) { try Assignment(text) }
   }
 
+  @Test func `a whole number outside 64 bits is refused with the way to write each type`() {
+    let text = "99999999999999999999"
+    let failure = #expect(throws: SyntaxFailure.self) { try Assignment("n=\(text)") }
+    #expect(
+      failure?.message
+        == "\(text) is outside 64 bits; write a smaller number for an int, ==\(text) for text or "
+        + "\(text).0 for a double")
+  }
+
   @Test func `a number that is too large is refused with the way to write text`() {
     let failure = #expect(throws: SyntaxFailure.self) { try Assignment("n=1e400") }
     #expect(failure?.reason == "1e400 is larger than a double can be; write ==1e400 for text")

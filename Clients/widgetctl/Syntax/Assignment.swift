@@ -110,7 +110,8 @@ struct Assignment: Hashable {
       guard digits.utf8.count >= 19, digits.utf8.allSatisfy(\.isDigit), !digits.hasPrefix("0")
       else { return .string(String(text)) }
       throw SyntaxFailure(
-        "\(text) is outside 64 bits; write ==\(text) for text or \(text).0 for a double")
+        "\(text) is outside 64 bits; write a smaller number for an int, ==\(text) for text or "
+          + "\(text).0 for a double")
     }
     return try untagged(value)
   }
