@@ -49,7 +49,7 @@ struct AssignmentTests {
     let text = "99999999999999999999"
     let failure = #expect(throws: SyntaxFailure.self) { try Assignment("n=\(text)") }
     #expect(
-      failure?.message
+      failure?.reason
         == "\(text) is outside 64 bits; write a smaller number for an int, ==\(text) for text or "
         + "\(text).0 for a double")
   }
