@@ -119,6 +119,35 @@ public struct BundleDefaults: Sendable {
       .map { String(problem.dropLast($0.count)) }
   }
 
+  /// Such a problem after the deletion of its value: `step = 7 (it had no effect: …)`. Nil if the
+  /// problem has other words.
+  ///
+  /// - Parameter problem: see `unusedValue`.
+  public static func deletedValue(in problem: String) -> String? {
+    let (undeclared, unfit, end) = ("this version has no setting ", "your value ", " has no effect")
+    if problem.hasPrefix(undeclared), problem.hasSuffix(end),
+      let middle = problem.firstRange(of: ", so \(unfit)")
+    {
+      let name = problem[..<middle.lowerBound].dropFirst(undeclared.count)
+      let value = problem[middle.upperBound...].dropLast(end.count)
+      return "\(name) = \(value) (it had no effect: the version had no such setting)"
+    }
+    guard problem.hasPrefix(unfit), let middle = problem.firstRange(of: " of the setting "),
+      case let rest = problem[middle.upperBound...],
+      let because = rest.firstRange(of: "\(end), because ")
+    else { return nil }
+    let value = problem[..<middle.lowerBound].dropFirst(unfit.count)
+    var reason = rest[because.upperBound...]
+    // The place and the advice are of no use for a deleted value.
+    if let place = reason.firstRange(of: "\(fileName):"),
+      let start = reason[place.upperBound...].firstRange(of: ": ")
+    {
+      reason = reason[start.upperBound...].prefix { $0 != ";" }
+      if reason.hasPrefix("\(value) is ") { reason = reason.dropFirst(value.count + 4) }
+    }
+    return "\(rest[..<because.lowerBound]) = \(value) (it had no effect: \(reason))"
+  }
+
   /// Why a setting does not take a value.
   public struct UnfitSetting: Error, Hashable, Sendable {
     public let message: String

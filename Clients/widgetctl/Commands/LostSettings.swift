@@ -89,8 +89,12 @@ struct LostSettings: Hashable, Sendable {
 
   private func lines(_ loss: LostValues.Loss) -> [String] {
     (values.isEmpty ? [] : [line(loss)])
-      + unused.map {
-        "bundle \(bundle): \($0); the value \(loss == .dryRun ? "would be" : "is") deleted"
+      + unused.map { problem -> String in
+        guard loss != .dryRun, let value = BundleDefaults.deletedValue(in: problem) else {
+          return "bundle \(bundle): \(problem); the value "
+            + (loss == .dryRun ? "would be deleted" : "is deleted")
+        }
+        return "bundle \(bundle): deleted setting: \(value)"
       }
   }
 
