@@ -440,7 +440,12 @@ public struct BundleInstaller: Sendable {
   /// Whether the error says that the folder of bundles has no such bundle.
   public static func isAboutNoBundle(_ error: BundleInstallerError) -> Bool {
     guard case .notFound(let message, _) = error else { return false }
-    return message.hasPrefix(noBundleWords)
+    return isAboutNoBundle(message)
+  }
+
+  /// The same for the message of an error.
+  public static func isAboutNoBundle(_ message: String) -> Bool {
+    message.hasPrefix("\(noBundleWords) \"")
   }
 
   /// - Parameter mayGuess: whether the error may suggest the id of another bundle.

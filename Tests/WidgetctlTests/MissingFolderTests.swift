@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import WidgetModel
 
 @testable import widgetctl
 
@@ -17,6 +18,23 @@ struct MissingFolderTests {
       told.failure
         == "the folder /all/b of bundle b is missing. widgetd-host: put it back by noon "
         + "(and 1 more)")
+  }
+
+  @Test(
+    arguments: [
+      ("/all/b has no bundle's file any more; put the file or folder back by noon", true),
+      ("/all does not exist, so /all/b cannot be read; bring the folder back", true),
+      ("/all/b/bundle.yaml:1:1: unknown key", false), ("", false),
+    ])
+  func `a host that misses the folder of a bundle says so`(problem: String, isMissing: Bool) {
+    var widget = Samples.widget
+    widget.data = [
+      "id": .string("b"), "state": .string("failed"), "problem": .string(problem),
+    ]
+    let standings = ["/all/b": BundleStanding(widget), "/all/c": BundleStanding(widget)]
+    let missing = MissingFolder(bundle: "b", path: "/all/b", problem: problem)
+    #expect(MissingFolder.ofHost("b", among: standings) == (isMissing ? missing : nil))
+    #expect(MissingFolder.ofHost("d", among: standings) == nil)
   }
 
   @Test func `an installation in the place of a moved folder says where the settings are`() {

@@ -85,8 +85,10 @@ enum BundleRemote {
   static func advice(_ text: String) -> String { BundleText.advice(text, with: "--remote") }
 
   /// Makes a call. The commands in its error have `--remote`, like this command.
+  ///
+  /// - Parameter id: of the bundle that the call needs. If its folder is missing, the error says this.
   private static func advising<T: Sendable>(
-    _ global: GlobalOptions, _ call: () async throws(ClientError) -> T
+    _ global: GlobalOptions, having id: String? = nil, _ call: () async throws(ClientError) -> T
   ) async throws -> T {
     do throws(ClientError) { return try await call() } catch {
       var failure = CommandFailure(error, socket: global.socket)
@@ -97,6 +99,11 @@ enum BundleRemote {
         let words = slowness(host, after: limit, mayBeMade: mayBeMade)
       {
         failure = failure.saying(words)
+      }
+      if let id, BundleInstaller.isAboutNoBundle(failure.message),
+        let missing = MissingFolder.ofHost(id, among: await BundleStanding.all(global))
+      {
+        failure = failure.saying(missing.failure)
       }
       throw failure.saying(advice(failure.message))
     }
@@ -243,7 +250,7 @@ enum BundleRemote {
   static func rollback(_ id: String, to version: String?, _ global: GlobalOptions) async throws {
     let session = try global.session()
     let values = await LostValues.ask(of: [id], session) ?? []
-    let answer = try await advising(global) { () async throws(ClientError) in
+    let answer = try await advising(global, having: id) { () async throws(ClientError) in
       try await session.client.rollbackBundle(
         RollbackBundleRequest(id: id, version: version ?? ""), options: session.options)
     }
@@ -277,7 +284,7 @@ enum BundleRemote {
     var failure: (any Error)?
     for id in ids where failure == nil {
       do {
-        _ = try await advising(global) { () async throws(ClientError) in
+        _ = try await advising(global, having: id) { () async throws(ClientError) in
           try await session.client.deleteBundle(
             DeleteBundleRequest(id: id, force: force), options: session.options)
         }
@@ -302,7 +309,7 @@ enum BundleRemote {
     _ request: SetBundleDefaultsRequest, _ global: GlobalOptions
   ) async throws -> SetBundleDefaultsResponse {
     let session = try global.session()
-    let answer = try await advising(global) { () async throws(ClientError) in
+    let answer = try await advising(global, having: request.id) { () async throws(ClientError) in
       try await session.client.setBundleDefaults(request, options: session.options)
     }
     for warning in answer.warnings {

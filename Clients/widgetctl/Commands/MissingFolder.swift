@@ -77,6 +77,24 @@ struct MissingFolder: Hashable, Sendable {
     access(folder, F_OK) != 0 && errno == ENOENT
   }
 
+  /// A bundle whose folder the host misses; nil if it does not say so.
+  ///
+  /// - Parameters:
+  ///   - name: of the folder.
+  ///   - standings: of all bundles, by their folders.
+  static func ofHost(
+    _ name: String, among standings: [String: BundleStanding]
+  ) -> MissingFolder? {
+    let found = standings.first { path, standing in
+      path.hasSuffix("/\(name)")
+        && (standing.problem.hasPrefix("\(path) has no bundle's file any more")
+          || standing.problem.contains(" does not exist, so \(path) "))
+    }
+    return found.map { path, standing in
+      MissingFolder(bundle: standing.id, path: path, problem: standing.problem)
+    }
+  }
+
   /// The path of a missing folder. Nil if something is there, or if `bundle rm` has removed it.
   static func path(of bundle: String, in folder: String) -> String? {
     guard BundleRemovalMark.canHave(bundle), let place = BundleStanding.resolved(folder),
