@@ -70,7 +70,8 @@ static value *infer(const char *from, const char *all, const char *argument) {
   const char *digits = from + (from[0] == '-');
   size_t length = strlen(digits);
   if (length >= 19 && digits[0] != '0' && strspn(digits, "0123456789") == length)
-    fail_usage("%s%s is outside 64 bits; write ==%s for text or %s.0 for a double", words.bytes,
+    fail_usage("%s%s is outside 64 bits; write a smaller number for an int, ==%s for text or %s.0 "
+               "for a double", words.bytes,
                from, from, from);
   free(words.bytes);
   return made_text(from);

@@ -166,12 +166,16 @@ static value *read_number(reader *from) {
   errno = 0;
   if (is_whole) result->int_value = strtoll(start, NULL, 10);
   else result->double_value = strtod(start, NULL);
-  if (is_whole && errno == ERANGE)
-    return wrong(from, "%.*s is outside 64 bits; write it with a fraction, or in quotes", length,
-                 start);
-  if (!is_whole && isinf(result->double_value))
-    return wrong(from, "%.*s is larger than a double can be", length, start);
-  return result;
+  bool is_outside = is_whole && errno == ERANGE;
+  if (!is_outside && (is_whole || !isinf(result->double_value))) return result;
+  /* The mistake begins with the number. A long number is cut. */
+  from->at = start;
+  int shown = length > 64 ? 64 : length;
+  const char *rest = length > 64 ? "…" : "";
+  if (is_outside)
+    return wrong(from, "%.*s%s is outside 64 bits; write it with a fraction, or in quotes", shown,
+                 start, rest);
+  return wrong(from, "%.*s%s is larger than a double can be", shown, start, rest);
 }
 
 static value *read_array(reader *from, int depth) {
