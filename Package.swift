@@ -421,7 +421,9 @@ let package = Package(
 if Context.environment["WIDGETD_FUZZ"] != nil {
   for target in package.targets where target.name == "WidgetGRPC" {
     target.dependencies = [nioCore]
-    target.sources = ["ControlFrameScanner.swift", "FrameCutter.swift", "MessageScanner.swift"]
+    target.sources = [
+      "ControlFrameScanner.swift", "FloodLimits.swift", "FrameCutter.swift", "MessageScanner.swift",
+    ]
   }
   package.targets.append(.target(name: "FuzzMain", path: "Tests/Support/FuzzMain"))
   let fuzzer = Target.executableTarget(
