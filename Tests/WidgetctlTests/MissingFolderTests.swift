@@ -67,7 +67,7 @@ struct MissingFolderTests {
     #expect(
       failure.message
         == "the folder \(folder) of widgetd-host is missing, so its bundles would be removed; bring "
-        + "it back, or make it with mkdir")
+        + "it back; to give them up, make the folder with mkdir")
     #expect(refusal([]) == nil && refusal(["/elsewhere/a", "\(place)/a/b"]) == nil)
     let files = FileManager.default
     try files.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -70,7 +70,7 @@ struct MissingFolder: Hashable, Sendable {
     CommandFailure(
       .refused,
       "the folder \(folder) of widgetd-host is missing, so its bundles would be removed; bring it "
-        + "back, or make it with mkdir")
+        + "back; to give them up, make the folder with mkdir")
   }
 
   private static func isMissing(_ folder: String) -> Bool {
