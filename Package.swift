@@ -45,14 +45,8 @@ func release(
   ]
 }
 
-/// What grpc-swift's transport has for TLS and for listeners and clients of its own. The daemon gives it
-/// connections of a Unix socket, and needs none of that.
-let unusedByDaemon = [
-  "AsyncAlgorithms", "CCryptoBoringSSL", "CCryptoBoringSSLShims", "CNIOBoringSSL",
-  "CNIOBoringSSLShims", "CXKCP", "CXKCPShims", "Crypto", "CryptoBoringWrapper", "CryptoExtras",
-  "GRPCNIOTransportHTTP2Posix", "NIOCertificateReloading", "NIOEmbedded", "NIOSSL",
-  "ServiceLifecycle", "SwiftASN1", "UnixSignals", "X509", "_CertificateInternals", "_CryptoExtras",
-]
+/// What the daemon never calls: modules of its dependencies for other systems and for tests.
+let unusedByDaemon = ["NIOEmbedded", "NIOTransportServices"]
 
 let nio = "swift-nio"
 let nioCore = Target.Dependency.product(name: "NIOCore", package: nio)
@@ -66,10 +60,14 @@ let heaps = Target.Dependency.product(name: "HeapModule", package: "swift-collec
 /// gRPC beside ttrpc. `swift build --disable-default-traits` builds a daemon without HTTP/2 and TLS.
 let grpcTrait = "GRPC"
 let withGRPC = TargetDependencyCondition.when(traits: [grpcTrait])
+/// The daemon needs the core of grpc-swift's transport alone, because it has listeners of its own. No product is
+/// only the core. That for Apple's systems comes closest: elsewhere, it adds nothing. `GRPCNIOTransportHTTP2Posix`
+/// would add TLS, which takes a sixth of the build.
 let grpc: [Target.Dependency] = [
   .product(name: "GRPCCore", package: "grpc-swift-2", condition: withGRPC),
   .product(
-    name: "GRPCNIOTransportHTTP2Posix", package: "grpc-swift-nio-transport", condition: withGRPC),
+    name: "GRPCNIOTransportHTTP2TransportServices", package: "grpc-swift-nio-transport",
+    condition: withGRPC),
   .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: withGRPC),
   .product(name: "NIOHPACK", package: "swift-nio-http2", condition: withGRPC),
 ]

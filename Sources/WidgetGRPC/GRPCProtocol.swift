@@ -1,6 +1,6 @@
 #if GRPC
   import GRPCCore
-  import GRPCNIOTransportHTTP2Posix
+  import GRPCNIOTransportHTTP2TransportServices
   public import NIOCore
   import NIOHTTP2
   import Synchronization

@@ -1,5 +1,5 @@
 #if GRPC
-  import GRPCNIOTransportHTTP2Posix
+  import GRPCNIOTransportHTTP2TransportServices
   import NIOCore
   import NIOHTTP2
   import NIOPosix

@@ -1,6 +1,6 @@
 #if GRPC
   import Foundation
-  import GRPCNIOTransportHTTP2Posix
+  import GRPCNIOTransportHTTP2TransportServices
   import NIOCore
   import Testing
   import WidgetModel
