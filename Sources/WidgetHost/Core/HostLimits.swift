@@ -110,6 +110,9 @@ public struct HostLimits: Hashable, Sendable {
   /// and widgets have changed, and the interval of retries in any case.
   public var refusalLookInterval = Duration.seconds(1)
   public var refusalRetryInterval = Duration.seconds(30)
+  /// The interval of checks whether somebody has cleared the error about a bundle on a widget that no
+  /// running bundle serves.
+  public var clearedLookInterval = Duration.seconds(10)
 
   /// The time for which the widgets of a bundle outlive its missing folder.
   public var absenceMax = Duration.seconds(30)

@@ -49,7 +49,32 @@ extension ConversationPartTests {
     answer(.success(.revision(1)), &marks)
     names += [name, next(&marks).name]
     #expect(names == ["widgets", "", "v", "w", ""])
-    #expect(cancelled == nil && patch.isStale == true && marks.nextDeadline == nil)
+    #expect(cancelled == nil && patch.isStale == true)
+    #expect(marks.nextDeadline == limits.clearedLookInterval)
+    // Nothing more is to be followed when no bundle has a problem.
+    _ = marks.set([:])
+    #expect(marks.nextDeadline == nil)
+  }
+
+  /// The program of the widget has made it fresh meanwhile.
+  @Test func `an error that somebody has cleared is set again, and nothing else changes`() throws {
+    var known = try widget("w")
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets([known])), &marks)
+    let patch = next(&marks).patch
+    answer(.success(.revision(1)), &marks)
+    var names = [next(&marks).name]
+    for isCleared in [false, true] {
+      known.error = patch.error ?? nil
+      if isCleared { known.error = nil }
+      marks.tick(at: try #require(marks.nextDeadline))
+      names.append(next(&marks).name)
+      answer(.success(.widgets([known])), &marks)
+      names.append(next(&marks).name)
+    }
+    #expect(names == ["", "widgets", "", "widgets", "w"])
   }
 
   @Test func `a mark shows the widget's own bundle first, and keeps other errors`() throws {

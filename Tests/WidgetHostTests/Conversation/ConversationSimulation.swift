@@ -194,6 +194,7 @@ struct ConversationSimulation {
     log.note("host \(host) starts")
     var limits = HostLimits()
     limits.refusalLookInterval = .seconds(10)
+    limits.clearedLookInterval = .seconds(60)
     let machine = HostMachine(
       limits: limits, roots: ["/b"], home: "/home/me", uid: 0, seed: random.next())
     processes[host] = Process(machine: machine, folders: Set(ConversationSimulation.paths))

@@ -85,6 +85,25 @@ extension HandOverTests {
     for id in ["bw", "n", "u"] { #expect(errors(id) == [], "\(id)") }
   }
 
+  /// No version of bundle `b` has run since the start of the host.
+  @Test mutating func `the cleared error of a bundle that does not run is set again`() throws {
+    try beginBoth()
+    let mistake = "/b/y/bundle.yaml:1:1: wrong"
+    try restart {
+      try $0.edit("c", "cw: {kind: k}", in: "/b/c")
+      $0.run($0.machine.found(.broken(problem: mistake, digest: 99), in: "/b/y", at: $0.time))
+    }
+    tellNews()
+    #expect(errors("u") == [mistake])
+    let cleared = WidgetPatch(error: .some(nil))
+    _ = daemon.answer(.update(try #require(WidgetID("u")), cleared, provider: ""))
+    tellNews()
+    #expect(errors("u") == [])
+    pass(HostLimits().clearedLookInterval)
+    tellNews()
+    #expect(errors("u") == [mistake] && widget("u")?.isStale == true)
+  }
+
   /// Somebody takes a widget of bundle `b` while the bundle runs, and gives it back.
   ///
   /// If the daemon restarts meanwhile, the bundle is refused again, now without a watch.

@@ -39,6 +39,12 @@ struct Marks: Sendable {
   private var call: CallID?
   private var attempts = 0
   private var retryAt: Duration?
+  /// When the widgets are listed again, because somebody may have cleared errors. No watch has
+  /// these widgets. Nil if no widget shows a problem.
+  private var lookAt: Duration?
+  /// Whether the listing is only for that. It sets missing errors, and leaves the rest alone: the
+  /// program of a widget may have made it fresh.
+  private var isRoutine = false
 
   /// - Returns: the call to cancel.
   mutating func set(_ new: [String: BundleTrouble]) -> CallID? {
@@ -87,6 +93,7 @@ struct Marks: Sendable {
 
   private mutating func begin() -> CallID? {
     (isDue, owners, changes, attempts, retryAt) = (true, nil, nil, 0, nil)
+    (isRoutine, lookAt) = (false, nil)
     noteLostChange()
     calling = nil
     defer { call = nil }
@@ -215,6 +222,7 @@ struct Marks: Sendable {
         !watched.contains(kind) || held.contains(id) || ids.contains(id)
       }
       changes = unserved.compactMap { change(of: $0) } + fresh
+      if unserved.contains(where: showsTrouble) { lookAt = uptime + limits.clearedLookInterval }
     case .success: noteChange()
     // Somebody has removed the widget meanwhile.
     case .failure(let failure) where failure.code == "NOT_FOUND" && changes != nil: break
@@ -224,6 +232,8 @@ struct Marks: Sendable {
       attempts += 1
       retryAt = uptime + limits.daemonWait(attempts)
     case .failure(let failure):
+      // A routine would repeat what the daemon refuses, and the line for the log.
+      lookAt = nil
       guard changes == nil else { return failure.message }
       isDue = false
       // Otherwise `follow` would ask again at once, without end.
@@ -231,6 +241,11 @@ struct Marks: Sendable {
       return failure.message
     }
     return nil
+  }
+
+  /// Whether a bundle has a problem that a widget shows if no instance serves it.
+  private func showsTrouble(_ widget: Widget) -> Bool {
+    troubles[widget.applySet] != nil || troubles.values.contains { $0.kinds.contains(widget.kind) }
   }
 
   /// Whether an earlier host has made a widget stale because of a problem, as its error says.
@@ -277,15 +292,19 @@ struct Marks: Sendable {
     if wanted?.continuing(widget.error) != widget.error { patch.error = .some(wanted) }
     if wantsStale, !widget.isStale { patch.isStale = true }
     if isFreshAgain, widget.isStale { patch.isStale = false }
-    guard patch != WidgetPatch() else { return nil }
+    guard patch != WidgetPatch(), !isRoutine || patch.error != nil else { return nil }
     return Change(id: widget.id, kind: widget.kind, patch: patch)
   }
 
   // MARK: Time
 
-  var nextDeadline: Duration? { retryAt }
+  var nextDeadline: Duration? { [retryAt, lookAt].compactMap(\.self).min() }
 
   mutating func tick(at uptime: Duration) {
     if let deadline = retryAt, deadline <= uptime { retryAt = nil }
+    guard let deadline = lookAt, deadline <= uptime else { return }
+    lookAt = nil
+    guard !isDue else { return }
+    (isDue, isRoutine, owners) = (true, changes == nil, nil)
   }
 }
