@@ -243,4 +243,20 @@ extension HandOverTests {
     let last = changes.takeReady(holds).count
     #expect(last == 0 && changes.nextDeadline == nil)
   }
+
+  /// The source of a widget fails before the end of its wait is retried.
+  @Test func `a retried end of a wait keeps the errors that have come meanwhile`() throws {
+    let (id, kind) = (try #require(WidgetID("w")), try #require(KindName("k")))
+    let failure = WidgetError(reason: BundleInstance.sourceFailed, message: "no answer")
+    let fresh = WidgetPatch(isStale: false, error: .some(nil))
+    let holds = Holds()
+    var changes = HeldChanges()
+    changes.set(HeldChanges.Change(patch: fresh, isWaiting: false), of: id)
+    var patches = changes.takeReady(holds).map(\.patch)
+    changes.hear(Widget(id: id, kind: kind, error: failure))
+    _ = changes.answered(.failure(ConversationSimulation.lost), id, at: .zero, HostLimits())
+    changes.retry()
+    patches += changes.takeReady(holds).map(\.patch)
+    #expect(patches == [fresh, WidgetPatch(isStale: false, error: .some(failure))])
+  }
 }

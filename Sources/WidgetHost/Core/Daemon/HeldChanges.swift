@@ -11,6 +11,17 @@ struct HeldChanges: Sendable {
     let patch: WidgetPatch
     /// Whether the change says that the widget waits. It is void when the wait is over.
     let isWaiting: Bool
+
+    /// The change with the present errors of others. A change that says that the widget waits gets
+    /// them when it is made.
+    fileprivate func keeping(_ rest: [WidgetError]) -> Change {
+      guard !isWaiting, let error = patch.error else { return self }
+      let own = error?.all.filter { $0.reason == BundleInstance.invalid } ?? []
+      var changed = patch
+      changed.error = .some(
+        WidgetError(joining: Array((own + rest).prefix(BundleInstance.errorsMax))))
+      return Change(patch: changed, isWaiting: false)
+    }
   }
 
   private struct State: Sendable {
@@ -29,6 +40,15 @@ struct HeldChanges: Sendable {
   mutating func set(_ change: Change, of id: WidgetID) {
     states[id, default: State()].next = change
     makeReady(id)
+  }
+
+  /// The daemon has told a widget. If the end of its wait fails and is retried, the retry keeps the
+  /// errors that the widget has now, such as those of its sources and actions.
+  mutating func hear(_ widget: Widget) {
+    guard let state = states[widget.id] else { return }
+    let rest = Holds.rest(of: widget)
+    states[widget.id]?.next = state.next?.keeping(rest)
+    states[widget.id]?.sent = state.sent?.keeping(rest)
   }
 
   private mutating func makeReady(_ id: WidgetID) {
