@@ -151,10 +151,13 @@ public struct ActionStatus: Hashable, Sendable {
   public var fields: [String: String]
   /// The time of a source's first failure in a row, or of an action's last failure.
   public var since: Timestamp?
+  /// Whether the failure of a source makes the widget stale, because it has lasted for long.
+  public var makesStale: Bool
 
   public init(
     state: State = .idle, progress: Double? = nil, title: String = "", message: String = "",
-    code: String = "", fields: [String: String] = [:], since: Timestamp? = nil
+    code: String = "", fields: [String: String] = [:], since: Timestamp? = nil,
+    makesStale: Bool = false
   ) {
     self.state = state
     self.progress = progress
@@ -163,12 +166,17 @@ public struct ActionStatus: Hashable, Sendable {
     self.code = code
     self.fields = fields
     self.since = since
+    self.makesStale = makesStale
   }
 
+  /// The key of `makesStale` in the data value.
+  public static let staleKey = "stale"
+
   /// The status as a data value: a map with `state`, `running`, `succeeded`, `failed`, `missing`,
-  /// `progress`, `title`, `message`, `code`, `fields` and `since`.
+  /// `progress`, `title`, `message`, `code`, `fields` and `since`. It has `stale` only if that is
+  /// true.
   public var value: Value {
-    .map([
+    var map: ValueMap = [
       "state": .string(state.rawValue), "running": .bool(state == .running),
       "succeeded": .bool(state == .success),
       "failed": .bool(state == .failure || state == .cancelled),
@@ -178,6 +186,8 @@ public struct ActionStatus: Hashable, Sendable {
       "fields": .map(
         ValueMap(fields.map { ValueMap.Entry(key: $0.key, value: .string($0.value)) })),
       "since": since.map { .timestamp($0) } ?? .null,
-    ])
+    ]
+    if makesStale { map[ActionStatus.staleKey] = .bool(true) }
+    return .map(map)
   }
 }

@@ -167,7 +167,8 @@ struct SetCommand: AsyncParsableCommand {
   @Flag(
     help: """
       Remove all errors of the widget, also those of failed reducers. A failure that happens again \
-      sets its error again.
+      sets its error again. If a widget of a bundle has failures and other errors, only the other \
+      errors are removed.
       """)
   var clearError = false
 

@@ -57,7 +57,9 @@ extension BundleInstance {
     guard widgets[id] != nil else { return status }
     let known = standing[id, key]
     var status = status
-    status.since = cause == .event ? now.wall : known?.since ?? since ?? now.wall
+    let beginning = cause == .event ? now.wall : known?.since ?? since ?? now.wall
+    status.since = beginning
+    if case .source(let index) = key { status.makesStale = isOld(id, index, since: beginning) }
     let failure = StandingFailure(status: status, names: names, isCaught: isCaught)
     showAgain(id)
     guard known != failure || cause != .time else { return status }
@@ -73,20 +75,46 @@ extension BundleInstance {
     return status
   }
 
-  /// If a client has cleared the mark, its failures no longer count, for the bundle as for the
-  /// widget. The next failure counts again.
+  /// Somebody has changed the errors of a widget: a client, or another part of the host.
+  ///
+  /// If only errors of the host were there, and all are gone, a client has cleared them. Their
+  /// failures no longer count until they happen again. Otherwise the host sets its errors again.
   ///
   /// - Parameter before: the widget's error before the last message of the daemon.
-  mutating func noteClearedMark(_ id: WidgetID, after before: WidgetError?) {
-    guard before != nil, standing.mark(of: id) != nil, widgets[id]?.view.error == nil else {
-      return
+  mutating func noteChangedErrors(_ id: WidgetID, after before: WidgetError?) {
+    guard let before, let mark = standing.mark(of: id), let state = widgets[id],
+      state.view.error != before
+    else { return }
+    let shown = state.view.error?.all ?? []
+    guard !shown.isEmpty || !before.all.allSatisfy(BundleInstance.isMark) else {
+      return clearFailures(id)
     }
-    clearFailures(id)
+    let isShown = mark.all.allSatisfy { one in shown.contains { $0.isSame(as: one) } }
+    if !isShown { standing.set(id, mark: nil) }
   }
 
-  /// A client has cleared the mark of a widget. The failures in it no longer count.
-  private mutating func clearFailures(_ id: WidgetID) {
-    for entry in unshownEntries(id) { standing.clear(id, entry.key) }
+  /// A client has cleared the errors of a widget. The failures in them no longer count. The next
+  /// host, or version, learns that from the statuses.
+  ///
+  /// - Parameter names: the actions whose failures nobody has seen yet.
+  private mutating func clearFailures(_ id: WidgetID, but names: Set<String> = []) {
+    for entry in unshownEntries(id) where entry.value.names.isDisjoint(with: names) {
+      standing.clear(id, entry.key)
+      guard let name = statusName(id, entry.key) else { continue }
+      changeStatus(id, name) { $0[BundleInstance.clearedKey] = .bool(true) }
+    }
+  }
+
+  /// The key of a failed status whose error a client has cleared.
+  private static let clearedKey = "cleared"
+
+  /// The name of the status that has a failure; nil if no status has it.
+  private func statusName(_ id: WidgetID, _ key: FailureKey) -> String? {
+    switch key {
+    case .source(let index): source(id, index)?.name
+    case .action(let name): name
+    case .trigger, .dropped, .timeline, .content, .reducer, .changes: nil
+    }
   }
 
   /// Sets the mark of a continuing failure again, if somebody cleared it.
@@ -320,12 +348,23 @@ extension BundleInstance {
     guard let state = widgets[id] else { return }
     let names = facts.kind.sources.enumerated().map { ($1.name, FailureKey.source($0)) }
     let actions = facts.kind.actions.keys.sorted().map { ($0, FailureKey.action($0)) }
+    var inherited: [(name: String, key: FailureKey, status: ActionStatus)] = []
     for (name, key) in names + actions {
       // A form with wrong values is not a failure of the bundle.
       guard let status = self.failure(id, name), status.fields.isEmpty else { continue }
       standing.set(
         id, key, StandingFailure(status: status, names: [name], isCaught: facts.isCaught(key)))
       if case .source(let index) = key { armStaleness(id, index) }
+      if isCleared(id, name) { standing.clear(id, key) }
+      inherited.append((name, key, status))
+    }
+    // If the mark is gone, and no error of others is in its place, a client has cleared it while no
+    // host ran. Problems of bundles replace no mark.
+    let shown = state.view.error?.all ?? []
+    if shown.allSatisfy({ $0.reason == BundleInstance.invalid }) {
+      clearFailures(id, but: interrupted)
+    }
+    for (name, key, status) in inherited where standing[id, key]?.isCleared == false {
       if interrupted.contains(name) {
         effects.append(.report("\(place(id, key)): \(status.message)"))
       } else if !isReload {
@@ -335,16 +374,18 @@ extension BundleInstance {
       }
     }
     inheritStepFailures(id, facts)
-    // If the mark is gone, a client has cleared it. The next failure sets it again.
-    if state.view.error == nil, interrupted.isEmpty {
-      clearFailures(id)
-    }
     // The marks may come from a former version; this version updates them from now on.
     let marks = state.view.error?.all.filter(BundleInstance.isMark) ?? []
     guard !marks.isEmpty else { return }
     standing.set(id, mark: WidgetError(joining: marks))
     let hasSourceFailure = marks.contains { $0.reason == BundleInstance.sourceFailed }
     if state.view.isStale, hasSourceFailure, !isStale(id) { widgets.set(id, isStale: false) }
+  }
+
+  /// Whether a client has cleared the error of a failure, as the widget's data says.
+  private func isCleared(_ id: WidgetID, _ name: String) -> Bool {
+    guard case .map(let map)? = widgets.statuses(of: id)[name] else { return false }
+    return map[BundleInstance.clearedKey] == .bool(true)
   }
 
   /// A failure as the widget's data has it.
@@ -365,7 +406,7 @@ extension BundleInstance {
     if case .timestamp(let time)? = map["since"] { since = time }
     return ActionStatus(
       state: .failure, title: text("title"), message: text("message"), code: text("code"),
-      fields: fields, since: since)
+      fields: fields, since: since, makesStale: map[ActionStatus.staleKey] == .bool(true))
   }
 }
 

@@ -5,10 +5,14 @@ import WidgetModel
 // bundle.
 extension BundleInstance {
   private func isStale(_ id: WidgetID, _ index: Int) -> Bool {
-    guard let failure = standing[id, .source(index)], let source = source(id, index) else {
-      return false
-    }
-    return failure.since.advanced(by: source.staleAfter) <= now.wall
+    guard let failure = standing[id, .source(index)] else { return false }
+    return isOld(id, index, since: failure.since)
+  }
+
+  /// Whether a failure of a source since this time makes the widget stale.
+  func isOld(_ id: WidgetID, _ index: Int, since: Timestamp) -> Bool {
+    guard let source = source(id, index) else { return false }
+    return since.advanced(by: source.staleAfter) <= now.wall
   }
 
   /// Waits until the source has failed for this long. The deadline is on the wall clock, which can
@@ -16,8 +20,17 @@ extension BundleInstance {
   mutating func armStaleness(_ id: WidgetID, _ index: Int) {
     guard let failure = standing[id, .source(index)], let source = source(id, index) else { return }
     let left = failure.since.advanced(by: source.staleAfter).duration(since: now.wall)
-    guard left > .zero else { return showStaleness(id) }
+    guard left > .zero else {
+      noteOldData(id, source)
+      return showStaleness(id)
+    }
     timers.set(.stale(id, index), at: now.uptime + left)
+  }
+
+  /// Notes in the status of a source that its failure makes the widget stale. Clients show the reason.
+  private mutating func noteOldData(_ id: WidgetID, _ source: Source) {
+    guard status(id, source.name) == .failure else { return }
+    changeStatus(id, source.name) { $0[ActionStatus.staleKey] = .bool(true) }
   }
 
   /// Whether the widget's data may be old: a source of the widget has failed for long, or the folder
