@@ -102,6 +102,7 @@ import WidgetModel
           "posts": .map([
             "state": .string("failure"), "failed": .bool(true),
             "since": .timestamp(Samples.time(1240)), "message": .string("no\u{1B} answer"),
+            "stale": .bool(true),
           ])
         ])
       ]

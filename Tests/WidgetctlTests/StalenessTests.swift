@@ -26,7 +26,7 @@ import WidgetTerminal
 
   /// A stale widget whose source `posts` has failed.
   private static func failed(
-    _ message: String, change: (inout Widget) -> Void = { _ in }
+    _ message: String, makesStale: Bool = true, change: (inout Widget) -> Void = { _ in }
   ) -> Widget {
     stale {
       $0.data = [
@@ -34,6 +34,7 @@ import WidgetTerminal
           "posts": .map([
             "state": .string("failure"), "failed": .bool(true),
             "since": .timestamp(Samples.time(1240)), "message": .string(message),
+            "stale": .bool(makesStale),
           ]), "users": .map(["state": .string("success")]),
         ])
       ]
@@ -190,6 +191,14 @@ import WidgetTerminal
   @Test func `a fresh widget has no reason`() {
     #expect(Self.facts("sysmon").staleness(of: LiveSamples.widget("w")) == nil)
     #expect(LiveSamples.widget("w").failures(Self.dates, Self.facts("sysmon")).isEmpty)
+  }
+
+  /// A failed action, or a source that has failed for a short time.
+  @Test func `a failure that makes no widget stale is not the reason of a user's mark`() {
+    let widget = Self.failed("no answer", makesStale: false)
+    let facts = Self.facts("bundle/feed", [Self.host(isStale: false)])
+    #expect(facts.staleness(of: widget)?.cause == .unknown)
+    #expect(widget.failures(Self.dates, facts) == ["stale: not updated for 5m"])
   }
 
   @Test func `an error that repeats the failed source is printed once`() {

@@ -300,6 +300,15 @@ struct WidgetTextTests {
     widget.error = WidgetError(reason: "SOURCE_FAILED", message: "Feed failed: status 1")
     #expect(widget.statusFailures == ["! feed failed: refused", "! save failed: 1"])
     widget.error = nil
+    // Somebody has cleared its error.
+    widget.data = [
+      "status": .map([
+        "save": .map([
+          "failed": .bool(true), "cleared": .bool(true), "message": .string("no room"),
+        ])
+      ])
+    ]
+    #expect(widget.statusFailures == [])
     widget.data = ["status": .string("fine")]
     #expect(widget.statusFailures == [])
   }

@@ -89,8 +89,7 @@ struct LiveDetails {
     }
     guard widget.isStale else { return lines }
     let staleness = Staleness(widget: widget, kind: kind, bundle: bundle, host: host)
-    // While the host is away, older failures are not the reason.
-    let failed = host?.isStale == true ? [] : widget.failedStatuses
+    let failed = staleness.oldSources
     for failure in failed {
       let since = failure.since.map { " for \(dates.age(of: $0))" } ?? ""
       say("\(failure.name) has failed\(since): \(failure.message)")
@@ -142,8 +141,8 @@ struct LiveDetails {
       say("The lifetime of the activity is over, and nobody has said how it went.")
       say("`widgetctl rm \(widget.id)` removes it.")
     case .mark, .unknown:
-      say(
-        "The program that updates it has marked it stale, \(ago(widget.updateTime)) at the latest.")
+      let words = staleness.cause == .mark ? "has" : "may have"
+      say("A program or user \(words) marked it stale, \(ago(widget.updateTime)) at the latest.")
       say("`widgetctl set \(widget.id) --no-stale` removes the mark.")
     }
     return lines

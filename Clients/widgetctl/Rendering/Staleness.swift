@@ -10,6 +10,8 @@ struct Staleness: Sendable {
     let name: String
     let since: Timestamp?
     let message: String
+    /// Whether the host has made the widget stale because of it.
+    var makesStale = false
   }
 
   enum Cause: Hashable, Sendable {
@@ -57,8 +59,7 @@ struct Staleness: Sendable {
     if let activity = widget.activity {
       return activity.state == .expired ? .activityExpired : .activitySilent
     }
-    // While the host is away, older failures are not the reason.
-    let failed = host?.isStale == true ? [] : widget.failedStatuses
+    let failed = oldSources
     guard let kind else { return failed.isEmpty ? .unknown : .sources(failed) }
     // The mark as stale is a change of the widget, so the stale time has passed.
     let old = widget.timeline?.staleTime.flatMap { $0 <= widget.updateTime ? $0 : nil }
@@ -84,6 +85,15 @@ struct Staleness: Sendable {
     }
     if !failed.isEmpty { return .sources(failed) }
     return host == nil ? .noHost : .unknown
+  }
+
+  /// The failures that are a reason. A failed action makes no widget stale. While the host is away,
+  /// older failures are not the reason.
+  var oldSources: [Failure] {
+    guard host?.isStale != true else { return [] }
+    // Another program does not say which of its failures make the widget stale.
+    let isOfProgram = kind.map { !$0.isOfHost } ?? false
+    return widget.failedStatuses.filter { isOfProgram || $0.makesStale }
   }
 
   /// The problem of the widget's bundle. Widgets of others stay when the bundle is removed, so their
@@ -219,7 +229,8 @@ extension Widget {
       var since: Timestamp?
       if case .timestamp(let time)? = map["since"] { since = time }
       return Staleness.Failure(
-        name: entry.key.onOneLine, since: since, message: map["message"]?.plainText.onOneLine ?? "")
+        name: entry.key.onOneLine, since: since, message: map["message"]?.plainText.onOneLine ?? "",
+        makesStale: map["stale"] == .bool(true))
     }
     return failures.sorted { one, other in
       guard let first = one.since, let second = other.since else { return one.since != nil }

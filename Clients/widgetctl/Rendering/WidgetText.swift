@@ -73,7 +73,7 @@ extension Widget {
   /// of the bundle. The file is not the reason if the bundle is stopped.
   func repeatsError(_ staleness: Staleness) -> Bool {
     switch staleness.cause {
-    case .sources: error?.reason == "SOURCE_FAILED"
+    case .sources: error?.all.contains { $0.reason == "SOURCE_FAILED" } == true
     case .bundle(let state, _): state == "failed" && hasBundleError
     case .unknown: hasBundleError
     case .hostEnded, .noHost, .silent, .providerAway, .providerSilent, .provider, .mark, .timeline,
@@ -88,12 +88,12 @@ extension Widget {
   }
 
   /// A line for each failed source and action of a bundle's widget. Placeholders in the content may
-  /// hide such a failure.
+  /// hide such a failure. A failure whose error somebody has cleared has no line.
   var statusFailures: [String] {
     guard case .map(let status)? = data["status"] else { return [] }
     return status.entries.compactMap { entry in
       guard case .map(let one) = entry.value, one["failed"] == .bool(true),
-        case .string(let message)? = one["message"]
+        one["cleared"] != .bool(true), case .string(let message)? = one["message"]
       else { return nil }
       let title = if case .string(let title)? = one["title"] { title } else { "" }
       // An error of the widget may be the same failure.
