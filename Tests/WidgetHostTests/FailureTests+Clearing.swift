@@ -108,6 +108,17 @@ extension FailureTests {
     #expect(scene.instance.failures.count == 1)
   }
 
+  /// The host's change, which still has the error of others, is under way.
+  @Test func `an error of others that somebody clears meanwhile does not come back`() throws {
+    var scene = try Scene(FailureTests.saving())
+    try failSaving(&scene)
+    scene.isBusy = true
+    try scene.change { $0.error = FailureTests.theirs }
+    try scene.change { $0.error = nil }
+    scene.catchUp()
+    #expect(messages(scene) == [FailureTests.failure])
+  }
+
   /// Another part of the host repeats a change that it made before the failure.
   @Test func `an error that a change without it has removed is set again`() throws {
     var scene = try scene()

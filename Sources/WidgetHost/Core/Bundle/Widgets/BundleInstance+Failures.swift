@@ -93,6 +93,21 @@ extension BundleInstance {
     if !isShown { standing.set(id, mark: nil) }
   }
 
+  /// Drops errors of others that somebody has removed while a change of the host is under way. That
+  /// change was made before, so it brings them back.
+  ///
+  /// - Parameter before: the widget's error at the daemon before its last message.
+  mutating func dropRemovedErrors(_ id: WidgetID, after before: WidgetError?) {
+    guard let before, let state = widgets[id] else { return }
+    let there = state.heard.error?.all ?? []
+    let removed = before.all.filter { one in
+      !BundleInstance.isMark(one) && !there.contains { $0.isSame(as: one) }
+    }
+    let shown = state.view.error?.all ?? []
+    let rest = shown.filter { one in !removed.contains { $0.isSame(as: one) } }
+    if rest.count < shown.count { widgets.set(id, error: WidgetError(joining: rest)) }
+  }
+
   /// A client has cleared the errors of a widget. The failures in them no longer count. The next
   /// host, or version, learns that from the statuses.
   ///
