@@ -115,11 +115,13 @@ extension BundleInstaller {
     return (version, !isEmpty, warnings)
   }
 
-  /// The reason why `install` refuses a bundle of this id: another entry has the place of its folder.
+  /// The reason why `install` refuses a bundle of this id: another folder has the bundle, or another
+  /// entry has the place of its folder.
   public func obstacle(to id: String) -> BundleInstallerError? {
-    guard let bundles = try? Folder(path), let entry = bundles.entry(id) else { return nil }
+    guard let bundles = try? Folder(path) else { return nil }
     do throws(BundleInstallerError) {
-      try checkIsReplaceable(id, entry, in: bundles)
+      try checkIsOnlyCopy(id, among: try list(), in: bundles)
+      if let entry = bundles.entry(id) { try checkIsReplaceable(id, entry, in: bundles) }
       return nil
     } catch { return error }
   }

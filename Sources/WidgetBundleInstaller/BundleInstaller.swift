@@ -181,7 +181,7 @@ public struct BundleInstaller: Sendable {
   public func differences(
     to found: Found
   ) throws(BundleInstallerError) -> (isInstalled: Bool, differences: [BundleDifference]) {
-    let installed = try list().first { $0.id == found.bundle.id && !$0.lacksFile }
+    let installed = BundleInstaller.installed(found.bundle.id, among: try list())
     var before: String?
     if let installed {
       // A misnamed folder has a bundle, too.
@@ -251,7 +251,7 @@ public struct BundleInstaller: Sendable {
     }
   }
 
-  private static func isFile(_ name: String) -> Bool {
+  static func isFile(_ name: String) -> Bool {
     [".yaml", ".yml", ".json"].contains { name.hasSuffix($0) }
   }
 
@@ -283,7 +283,11 @@ public struct BundleInstaller: Sendable {
     let origin = try BundleOrigin(digest: digest, of: root)
     try root.write(BundleOrigin.name, WholeBytes(Array(origin.text.utf8)), isExecutable: false)
     try removeRemains(of: bundle.id, in: bundles)
-    let others = try list().filter { $0.id != bundle.id }
+    let all = try list()
+    try checkIsOnlyCopy(bundle.id, among: all, in: bundles)
+    let others = all.filter { $0.id != bundle.id }
+    let clashes =
+      BundleInstaller.clashes(of: bundle, with: others) + copies(of: bundle.id, among: all)
     if let live = try? bundles.folder(bundle.id), BundleOrigin(in: live)?.files == origin.files,
       try BundleOrigin.valuable(in: live).isEmpty,
       try BundleOrigin.executables(in: live) == BundleOrigin.executables(in: root)
@@ -292,14 +296,14 @@ public struct BundleInstaller: Sendable {
       // the former version.
       return Outcome(
         bundle: bundle, former: bundle.version, wasThere: true, digest: digest,
-        warnings: remarks + BundleInstaller.clashes(of: bundle, with: others))
+        warnings: remarks + clashes)
     }
     let former = try replace(bundle.id, by: rootName, in: bundles)
     try? bundles.remove(BundleRemovalMark.name(of: bundle.id))
     fsync(bundles.descriptor)
     return Outcome(
       bundle: bundle, former: former.version, wasThere: former.wasThere, digest: digest,
-      warnings: remarks + BundleInstaller.clashes(of: bundle, with: others) + former.warnings)
+      warnings: remarks + clashes + former.warnings)
   }
 
   func isBundleFolder(_ folder: Folder) throws(BundleInstallerError) -> Bool {

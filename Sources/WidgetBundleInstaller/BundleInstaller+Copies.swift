@@ -1,0 +1,61 @@
+import Glibc
+import WidgetBundle
+
+// Other folders and files in the folder of bundles that have the id of a bundle.
+extension BundleInstaller {
+  /// The installed bundle of an id. If the folder with the id as its name has another bundle, the
+  /// folder with this bundle comes first.
+  static func installed(_ id: String, among all: [Installed]) -> Installed? {
+    all.first { $0.id == id && $0.declaredID == id } ?? all.first { $0.declaredID == id }
+      ?? all.first { $0.id == id && !$0.lacksFile }
+  }
+
+  /// Throws if an installation would make a second copy of a bundle: a folder with another name has
+  /// the bundle, and the folder with the id as its name does not have it.
+  func checkIsOnlyCopy(
+    _ id: String, among all: [Installed], in bundles: Folder
+  ) throws(BundleInstallerError) {
+    guard let copy = BundleInstaller.installed(id, among: all), copy.id != id else { return }
+    throw .refused(
+      "\(path)/\(copy.id) has the bundle \"\(id)\" now, so the installation would make a second copy",
+      hint: bundles.entry(id) == nil
+        ? "rename the folder \(copy.id) to \(id), and install again"
+        : "move the folder \(id) elsewhere, rename the folder \(copy.id) to \(id), and install "
+          + "again")
+  }
+
+  /// A warning for each other folder or file that has a bundle, too.
+  func copies(of id: String, among all: [Installed]) -> [String] {
+    let place = "\(path)/\(id)"
+    let folders = all.filter { copy in
+      copy.id != id && copy.declaredID == id
+        && !BundleInstaller.isSame(place, "\(path)/\(copy.id)")
+    }.map { copy in
+      "\(path)/\(copy.id) has the bundle \"\(id)\", too, and widgetd-host runs only one of the two "
+        + "folders; remove the folder \(copy.id)"
+    }
+    let files = strays(of: id).map { name in
+      "\(path)/\(name) has the bundle \"\(id)\", too, and widgetd-host does not run this file; "
+        + "remove the file"
+    }
+    return folders + files
+  }
+
+  /// The names of the files of a bundle that are beside the folders. The host asks the user to
+  /// install such a file.
+  private func strays(of id: String) -> [String] {
+    guard let bundles = try? Folder(path), let names = try? bundles.names() else { return [] }
+    return names.filter { name in
+      guard !name.hasPrefix("."), BundleInstaller.isFile(name), case .file? = bundles.entry(name)
+      else { return false }
+      return (try? read(at: "\(path)/\(name)"))?.bundle.id == id
+    }.sorted()
+  }
+
+  /// Whether two paths lead to the same folder.
+  private static func isSame(_ one: String, _ other: String) -> Bool {
+    var (a, b) = (stat(), stat())
+    return stat(one, &a) == 0 && stat(other, &b) == 0
+      && (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+  }
+}

@@ -1,0 +1,77 @@
+import Glibc
+import Testing
+import WidgetBundle
+import WidgetBundleInstaller
+
+/// Bundles that another folder or file of the folder of bundles has, too.
+extension BundleInstallerTests {
+  @Test func `a bundle that another folder has is not installed a second time`() throws {
+    scratch.write("bundles/My_Folder/bundle.yaml", Texts.bundle("desk"))
+    let listed = try installer.list().map(\.id)
+    let words =
+      "\(installer.path)/My_Folder has the bundle \"desk\" now, so the installation would make a "
+      + "second copy"
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+    }
+    #expect(message == words)
+    guard case .refused(words, let hint)? = installer.obstacle(to: "desk") else {
+      Issue.record("`bundle diff` does not know the refusal")
+      return
+    }
+    #expect(hint == "rename the folder My_Folder to desk, and install again")
+    #expect(try installer.list().map(\.id) == listed)
+    #expect(!scratch.listing("bundles").contains { $0.contains("desk") })
+    #expect(scratch.read("bundles/My_Folder/bundle.yaml") == Texts.bundle("desk"))
+    // The step of the hint works.
+    try #require(rename("\(installer.path)/My_Folder", "\(installer.path)/desk") == 0)
+    let outcome = try installer.install(
+      bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+    #expect(outcome.former == "1.0.0")
+    #expect(try installer.list().map(\.id) == ["desk"])
+    #expect(installer.obstacle(to: "desk") == nil)
+  }
+
+  @Test func `the folder of another bundle is not replaced while a second folder has the id`()
+    throws
+  {
+    scratch.write("bundles/desk/bundle.yaml", Texts.bundle("clock"))
+    scratch.write("bundles/clock/bundle.yaml", Texts.bundle("desk"))
+    let before = scratch.listing("bundles").filter { $0.hasSuffix(".yaml") }
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    }
+    #expect(message.hasPrefix("\(installer.path)/clock has the bundle \"desk\" now"), "\(message)")
+    #expect(scratch.listing("bundles").filter { $0.hasSuffix(".yaml") } == before)
+  }
+
+  @Test func `a comparison is with the folder that has the id, whatever its name is`() throws {
+    scratch.write("bundles/My_Folder/bundle.yaml", Texts.bundle("desk"))
+    let found = try installer.read(
+      bytes: Array(Texts.bundle("desk", version: "2.0.0").utf8), name: "desk.yaml")
+    let (isInstalled, differences) = try installer.differences(to: found)
+    #expect(isInstalled)
+    #expect(differences.map(\.description) == ["~ version: 1.0.0 → 2.0.0"])
+  }
+
+  @Test func `an installation names the other folder and the loose file with the same bundle`()
+    throws
+  {
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    scratch.write("bundles/twin/bundle.yaml", Texts.bundle("desk"))
+    scratch.write("bundles/loose.yaml", Texts.bundle("desk"))
+    scratch.write("bundles/other.yaml", Texts.bundle("other"))
+    scratch.write("bundles/notes.json", "{}")
+    // A link to the folder is no second copy.
+    symlink("desk", "\(installer.path)/alias")
+    let outcome = try installer.install(
+      bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+    #expect(
+      outcome.warnings == [
+        "\(installer.path)/twin has the bundle \"desk\", too, and widgetd-host runs only one of the "
+          + "two folders; remove the folder twin",
+        "\(installer.path)/loose.yaml has the bundle \"desk\", too, and widgetd-host does not run "
+          + "this file; remove the file",
+      ])
+  }
+}
