@@ -69,18 +69,30 @@ public struct BundleDefaults: Sendable {
       }
     }
     for value in settings.unreadable {
-      var mistake = value.mistake
-      if fields.first(where: { $0.name == value.name })?.type == .int {
-        // An int takes neither a fraction nor a text.
-        mistake.message = mistake.message.replacing(
-          JSONReader.outsideAdvice, with: "write a smaller number")
-      }
-      problems.append(
-        "your value \(BundleDefaults.shown(value.text, isWhole: isWhole)) of the setting "
-          + "\(value.name.prefix(64)) has no effect, because it has a mistake: "
-          + "\(BundleDefaults.fileName):\(mistake)\(BundleDefaults.endOfUnreadable)")
+      problems.append(problem(with: value, isWhole: isWhole))
     }
     return problems
+  }
+
+  /// The message about a value with a mistake. It names the value once, also if the mistake is in
+  /// the value as a whole.
+  private func problem(with value: UserSettings.Unreadable, isWhole: Bool) -> String {
+    let mistake = value.mistake
+    let parts = mistake.message.split(separator: "; ", maxSplits: 1).map(String.init)
+    var advice = parts.count > 1 ? parts[1] : "correct it"
+    if advice == JSONReader.outsideAdvice,
+      fields.first(where: { $0.name == value.name })?.type == .int
+    {
+      // An int takes neither a fraction nor a text.
+      advice = "write a smaller number"
+    }
+    var reason = parts.first ?? mistake.message
+    let start = "\(JSONReader.shown(value.text)) is "
+    if reason.hasPrefix(start) { reason = "it is \(reason.dropFirst(start.count))" }
+    return "your value \(BundleDefaults.shown(value.text, isWhole: isWhole)) of the setting "
+      + "\(value.name.prefix(64)) has no effect, because \(reason)"
+      + "\(BundleDefaults.startOfPlace)\(mistake.line):\(mistake.column)); \(advice)"
+      + BundleDefaults.endOfUnreadable
   }
 
   /// The problems with whole values, for an answer about values that will be deleted.
@@ -98,24 +110,31 @@ public struct BundleDefaults: Sendable {
       return "this version has no setting \(name.prefix(64)), so your value \(shown) has no "
         + "effect\(BundleDefaults.endOfUndeclared)"
     }
+    let start = "\"\(name)\" takes "
+    let words =
+      reason.message.hasPrefix(start)
+      ? "the setting takes \(reason.message.dropFirst(start.count))" : reason.message
     return "your value \(shown) of the setting \(name) has no effect, because "
-      + "\(reason.message)\(BundleDefaults.endOfUnfit)"
+      + "\(words)\(BundleDefaults.endOfUnfit)"
   }
 
   private static func shown(_ text: String, isWhole: Bool) -> String {
     isWhole || text.utf8.count <= 80 ? text : "\(text.prefix(80))…"
   }
 
-  private static let endOfUndeclared = "; it stays in \(fileName) for a later version"
+  private static let endOfUndeclared = "; the value stays in \(fileName) for a later version"
   private static let endOfUnfit =
-    "; the default holds, and it stays in \(fileName) for a later version"
-  private static let endOfUnreadable =
-    "; correct it in \(fileName), or set it again with `widgetctl bundle set`"
+    "; the default holds, and the value stays in \(fileName) for a later version"
+  private static let endOfUnreadable = ", or set the value again with `widgetctl bundle set`"
+  private static let startOfPlace = " (\(fileName):"
 
-  /// The problem without its last part, which speaks of the file. Nil if the problem is not about
-  /// one value.
+  /// The problem without the next step and without the words about the file's later use. Nil if the
+  /// problem is not about one value.
   public static func unusedValue(in problem: String) -> String? {
-    [endOfUnfit, endOfUndeclared, endOfUnreadable].first { problem.hasSuffix($0) }
+    if problem.hasSuffix(endOfUnreadable), let advice = problem.ranges(of: "); ").last {
+      return String(problem[..<advice.lowerBound]) + ")"
+    }
+    return [endOfUnfit, endOfUndeclared].first { problem.hasSuffix($0) }
       .map { String(problem.dropLast($0.count)) }
   }
 
@@ -138,13 +157,9 @@ public struct BundleDefaults: Sendable {
     else { return nil }
     let value = problem[..<middle.lowerBound].dropFirst(unfit.count)
     var reason = rest[because.upperBound...]
-    // The place and the advice are of no use for a deleted value.
-    if let place = reason.firstRange(of: "\(fileName):"),
-      let start = reason[place.upperBound...].firstRange(of: ": ")
-    {
-      reason = reason[start.upperBound...].prefix { $0 != ";" }
-      if reason.hasPrefix("\(value) is ") { reason = reason.dropFirst(value.count + 4) }
-    }
+    // The place is of no use for a deleted value.
+    if let place = reason.ranges(of: startOfPlace).last { reason = reason[..<place.lowerBound] }
+    if reason.hasPrefix("it is ") { reason = reason.dropFirst("it is ".count) }
     return "\(rest[..<because.lowerBound]) = \(value) (it had no effect: \(reason))"
   }
 

@@ -268,7 +268,7 @@ package struct JSONReader {
   package static let outsideAdvice = "write it with a fraction, or in quotes"
 
   /// A part of the text, for messages.
-  private static func shown(_ text: String) -> String {
+  package static func shown(_ text: String) -> String {
     text.utf8.count > 64 ? "\(text.prefix(64))…" : text
   }
 

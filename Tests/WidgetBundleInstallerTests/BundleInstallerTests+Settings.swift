@@ -77,10 +77,10 @@ extension BundleInstallerTests {
   }
 
   @Test(arguments: [
-    ("99999999999999999999", "1:23: 99999999999999999999 is outside 64 bits; write it with"),
-    ("[1e999]", "1:24: 1e999 is larger than a double can be"),
-    (#"{"$duration": "soon"}"#, "1:23: $duration needs a duration such as 1.5s"),
-    (#"{"$note": 1}"#, "1:23: $note needs another name"),
+    ("99999999999999999999", "it is outside 64 bits (.settings.json:1:23); write it with a"),
+    ("[1e999]", "1e999 is larger than a double can be (.settings.json:1:24); correct it, or set"),
+    (#"{"$duration": "soon"}"#, "$duration needs a duration such as 1.5s"),
+    (#"{"$note": 1}"#, "$note needs another name"),
   ])
   func `a value with a mistake leaves the other values in force`(
     value: String, words: String
@@ -94,8 +94,9 @@ extension BundleInstallerTests {
     #expect(defaults.problems.count == 1)
     #expect(
       problem.hasPrefix(
-        "your value \(value) of the setting step has no effect, because it has a mistake: "
-          + ".settings.json:\(words)"), "\(problem)")
+        "your value \(value) of the setting step has no effect, because \(words)"), "\(problem)")
+    #expect(problem.hasSuffix(", or set the value again with `widgetctl bundle set`"))
+    #expect(problem.ranges(of: ".settings.json").count == 1, "\(problem)")
     #expect(!installer.hidesSettings(of: "desk"))
     #expect(
       installer.chosenSettings(of: "desk") == ["step": .string(value), "unit": .string("Ü")])
@@ -118,7 +119,11 @@ extension BundleInstallerTests {
     try installSettable("{step: \(standard)}")
     scratch.write(Self.file, #"{"step": 999999999999999999999}"#)
     let problem = try #require(try installer.configured("desk").defaults.problems.first)
-    #expect(problem.contains(" is outside 64 bits; \(advice); correct it in"), "\(problem)")
+    #expect(
+      problem
+        == "your value 999999999999999999999 of the setting step has no effect, because it is "
+        + "outside 64 bits (.settings.json:1:10); \(advice), or set the value again with "
+        + "`widgetctl bundle set`")
   }
 
   @Test func `settings that nobody could read again are not written`() throws {

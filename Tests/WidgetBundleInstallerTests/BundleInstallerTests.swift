@@ -143,11 +143,11 @@ import WidgetModel
     #expect(try installer.install(bytes: first, name: "a.tar").former == "1.0.0")
     let next = archive("2.0.0", "{pause: 5}")
     let dropped = [
-      "bundle desk 2.0.0: your value 90s of the setting pause has no effect, because \"pause\" takes a "
-        + "value of type int, not string; the default holds, and it stays in .settings.json for a "
-        + "later version",
-      "bundle desk 2.0.0: this version has no setting unit, so your value F has no effect; it stays in "
-        + ".settings.json for a later version",
+      "bundle desk 2.0.0: your value 90s of the setting pause has no effect, because the setting takes "
+        + "a value of type int, not string; the default holds, and the value stays in .settings.json "
+        + "for a later version",
+      "bundle desk 2.0.0: this version has no setting unit, so your value F has no effect; the value "
+        + "stays in .settings.json for a later version",
     ]
     let read = try installer.read(bytes: next, name: "a.tar").bundle
     #expect(installer.droppedSettings(by: read) == dropped)

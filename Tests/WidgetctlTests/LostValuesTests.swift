@@ -133,10 +133,10 @@ import WidgetModel
   {
     let unused = [
       "this version has no setting step, so your value 7 has no effect",
-      "your value 90s of the setting pause has no effect, because \"pause\" takes a value of type "
+      "your value 90s of the setting pause has no effect, because the setting takes a value of type "
         + "int, not string",
-      "your value 999 of the setting limit has no effect, because it has a mistake: "
-        + ".settings.json:1:11: 999 is outside 64 bits; write a smaller number",
+      "your value 999 of the setting limit has no effect, because it is outside 64 bits "
+        + "(.settings.json:1:11)",
     ]
     let answer = SetBundleDefaultsResponse(
       settings: [
@@ -145,9 +145,9 @@ import WidgetModel
           summary: "")
       ],
       warnings: [
-        unused[0] + "; it stays in .settings.json for a later version",
-        unused[1] + "; the default holds, and it stays in .settings.json for a later version",
-        unused[2] + "; correct it in .settings.json, or set it again with `widgetctl bundle set`",
+        unused[0] + "; the value stays in .settings.json for a later version",
+        unused[1] + "; the default holds, and the value stays in .settings.json for a later version",
+        unused[2] + "; write a smaller number, or set the value again with `widgetctl bundle set`",
         "something else",
       ])
     let settings = try #require(LostSettings(of: "st", answer))
@@ -156,8 +156,8 @@ import WidgetModel
         == """
           the settings of bundle st that you have set are deleted: unit = F
           bundle st: deleted setting: step = 7 (it had no effect: the version had no such setting)
-          bundle st: deleted setting: pause = 90s (it had no effect: "pause" takes a value of type \
-        int, not string)
+          bundle st: deleted setting: pause = 90s (it had no effect: the setting takes a value of \
+        type int, not string)
           bundle st: deleted setting: limit = 999 (it had no effect: outside 64 bits)
 
         """)
