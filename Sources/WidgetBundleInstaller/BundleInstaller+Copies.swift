@@ -10,6 +10,14 @@ extension BundleInstaller {
       ?? all.first { $0.id == id && !$0.lacksFile }
   }
 
+  /// Whether a bundle was read from the file of the installed bundle itself.
+  public func isInstalled(_ found: Found) -> Bool {
+    guard let all = try? list(),
+      let installed = BundleInstaller.installed(found.bundle.id, among: all)
+    else { return false }
+    return BundleInstaller.isSame(installed.file, found.file)
+  }
+
   /// Throws if an installation would make a second copy of a bundle: a folder with another name has
   /// the bundle, and the folder with the id as its name does not have it.
   func checkIsOnlyCopy(
@@ -52,7 +60,7 @@ extension BundleInstaller {
     }.sorted()
   }
 
-  /// Whether two paths lead to the same folder.
+  /// Whether two paths lead to the same file or folder.
   private static func isSame(_ one: String, _ other: String) -> Bool {
     var (a, b) = (stat(), stat())
     return stat(one, &a) == 0 && stat(other, &b) == 0

@@ -54,6 +54,16 @@ extension BundleInstallerTests {
     #expect(differences.map(\.description) == ["~ version: 1.0.0 → 2.0.0"])
   }
 
+  @Test func `the file of the installed bundle is known, also through a link`() throws {
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    symlink("desk", "\(installer.path)/alias")
+    scratch.write("new/bundle.yaml", Texts.bundle("desk"))
+    for name in ["desk", "desk/bundle.yaml", "alias"] {
+      #expect(installer.isInstalled(try installer.read(at: "\(installer.path)/\(name)")))
+    }
+    #expect(!installer.isInstalled(try installer.read(at: "\(scratch.path)/new")))
+  }
+
   @Test func `an installation names the other folder and the loose file with the same bundle`()
     throws
   {

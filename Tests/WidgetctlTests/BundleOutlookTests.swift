@@ -124,8 +124,9 @@ struct BundleOutlookTests {
     // Another id for the widget would take the old one from the file, with its values.
     #expect(
       hint(["data.n", "labels.x"])
-        == "the values that users set are lost at the installation: data.n, labels.x; to keep them, "
-        + "leave \"w\" with the kind \"gauge\" in the file, and add the new widget with another id")
+        == "the installation deletes the values that users set on it: data.n, labels.x; to keep "
+        + "them, leave the widget in the file with its former kind, and add a new widget with "
+        + "another id")
     #expect(hint([]) == "users have set no values on it")
   }
 
@@ -194,8 +195,8 @@ struct BundleOutlookTests {
       remark.text
         == "the bundle no longer has the widget \"c2\", on which users set data.v; no other "
         + "installed bundle has the widget, so the installation removes the widget at once, with "
-        + "these values; to keep the values, leave the widget in the file, or first add it with the "
-        + "kind gauge to the file of another bundle")
+        + "these values; to keep the values, leave the widget in the file, or add it to the file of "
+        + "another bundle before the installation, with the kind gauge")
     #expect(BundleOutlook.removed(leaving, keeping: [id], by: set) == nil)
     #expect(BundleOutlook.removed(try known(set, [files]), keeping: [], by: set) == nil)
     #expect(BundleOutlook.removed(try known("", [mine]), keeping: [], by: set) == nil)
@@ -205,7 +206,7 @@ struct BundleOutlookTests {
   }
 
   @Test(arguments: [
-    ("gauge", "bundle n has the widget with the same kind; if the daemon takes that bundle, these"),
+    ("gauge", "bundle n has the widget with the same kind. If the daemon accepts that bundle, the"),
     ("bar", "bundle n has the widget with the kind bar, so the installation removes the widget at"),
   ])
   func `a widget that another bundle has, too, is lost or taken over`(

@@ -146,7 +146,8 @@ import WidgetModel
       ],
       warnings: [
         unused[0] + "; the value stays in .settings.json for a later version",
-        unused[1] + "; the default holds, and the value stays in .settings.json for a later version",
+        unused[1]
+          + "; the default holds, and the value stays in .settings.json for a later version",
         unused[2] + "; write a smaller number, or set the value again with `widgetctl bundle set`",
         "something else",
       ])

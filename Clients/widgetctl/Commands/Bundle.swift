@@ -318,11 +318,14 @@ struct BundleValidateCommand: AsyncParsableCommand {
         let bundle = found.bundle
         lines +=
           "\(found.file): ok: bundle \(bundle.id) \(bundle.version), \(BundleText.counts(bundle))\n"
-        let outlook = await BundleOutlook.of(bundle, global)
+        let outlook = await BundleOutlook.of(bundle, global, file: found.file)
+        let isLive = outlook?.isLive == true
         let remarks = outlook?.remarks(of: bundle) ?? bundle.remarks
         problems += BundleText.remarks(remarks, file: found.file)
-        var met = installer.misfits(at: source)
-        met += await LostSettings.dropped(by: bundle, outlook == nil ? nil : global)
+        // Only an installation refuses the folder.
+        var met = isLive ? [] : installer.misfits(at: source)
+        met += await LostSettings.dropped(
+          by: bundle, outlook == nil ? nil : global, isLive: isLive)
         met += outlook?.remarks.map(\.problem) ?? []
         problems += met.map { BundleText.warning($0, file: found.file) }.joined()
         documents.append(

@@ -63,13 +63,20 @@ struct BundleDiffCommand: AsyncParsableCommand {
         try installer.differences(to: found)
       }
     }
+    let isInPlace = !remote.remote && installer.isInstalled(found)
     let answered = await BundleOutlook.of(
-      bundle, global, beside: remote.remote ? nil : installer.path)
+      bundle, global, beside: remote.remote ? nil : installer.path, file: found.file)
     let outlook = answered ?? BundleOutlook()
-    var told = installer.misfits(at: self.source).map {
-      BundleInstallerError.text($0.message, hint: $0.hint)
+    // Only an installation refuses the folder.
+    var told: [String] =
+      isInPlace
+      ? []
+      : installer.misfits(at: self.source).map {
+        BundleInstallerError.text($0.message, hint: $0.hint)
+      }
+    if !remote.remote, !isInPlace {
+      told += BundleDiffCommand.obstacles(to: bundle.id, in: installer)
     }
-    if !remote.remote { told += BundleDiffCommand.obstacles(to: bundle.id, in: installer) }
     if let absence = answered?.absence { told.append(absence) }
     told += answered?.missingKinds(of: bundle, file: found.file) ?? []
     if !remote.remote { told += installer.droppedSettings(by: bundle) }
@@ -95,6 +102,10 @@ struct BundleDiffCommand: AsyncParsableCommand {
         return "bundle \(bundle.id) \(bundle.version) is not installed; all of it is new\n"
           + differences.filter(\.isPermission).map { "\($0)".safeForTerminal + "\n" }.joined()
           + kept
+      }
+      guard !isInPlace else {
+        return "\(found.file.safeForTerminal) is the file in the folder of bundles, so there is no "
+          + "other version of bundle \(bundle.id) to compare\n" + kept
       }
       guard !differences.isEmpty else {
         return "bundle \(bundle.id) \(bundle.version) is already installed; nothing would change\n"

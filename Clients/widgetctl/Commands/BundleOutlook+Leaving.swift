@@ -64,9 +64,11 @@ extension BundleOutlook {
   /// A remark for each widget of the bundle, of any kind, that the file no longer declares and that
   /// has values of users.
   ///
-  /// - Parameter others: reads the widgets of the other bundles, if there is such a widget.
+  /// - Parameters:
+  ///   - isLive: see `BundleOutlook.isLive`.
+  ///   - others: reads the widgets of the other bundles, if there is such a widget.
   static func leaving(
-    _ set: String, keeping declared: Set<WidgetID>, _ client: WidgetClient,
+    _ set: String, keeping declared: Set<WidgetID>, isLive: Bool, _ client: WidgetClient,
     _ options: CallOptions, _ others: () -> InstalledWidgets
   ) async throws -> [Remark] {
     // The values are asked for only of the widgets that leave.
@@ -79,7 +81,9 @@ extension BundleOutlook {
     var remarks: [Remark] = []
     for selector in FailureWarnings.selectors(ids, []) {
       remarks += try await client.all(selector, mask, options)
-        .compactMap { removed($0, keeping: declared, by: set, beside: installed) }
+        .compactMap {
+          removed($0, keeping: declared, by: set, beside: installed, isLive: isLive)
+        }
     }
     return remarks
   }
@@ -87,14 +91,15 @@ extension BundleOutlook {
   /// A widget of the bundle that the file no longer declares, with values of users.
   ///
   /// An installation removes the widget at once, unless another bundle has the widget with the same
-  /// kind.
+  /// kind. If somebody has edited the file that the host reads, the widget stays for 30 seconds.
   ///
   /// - Parameters:
   ///   - declared: the widgets that the file has.
   ///   - others: the widgets of the other bundles.
+  ///   - isLive: see `BundleOutlook.isLive`.
   static func removed(
     _ known: TaggedWidget, keeping declared: Set<WidgetID>, by set: String,
-    beside others: InstalledWidgets = InstalledWidgets()
+    beside others: InstalledWidgets = InstalledWidgets(), isLive: Bool = false
   ) -> Remark? {
     let (id, kind) = (known.widget.id, known.widget.kind)
     guard known.widget.applySet == set, !declared.contains(id) else { return nil }
@@ -106,10 +111,13 @@ extension BundleOutlook {
     if let heir = found.first(where: { $0.kind == kind }) {
       return Remark(
         path: "widgets.\(id)", message: message,
-        hint: "bundle \(heir.bundle) has the widget with the same kind; if the daemon takes that "
-          + "bundle, these values stay")
+        hint: "bundle \(heir.bundle) has the widget with the same kind. If the daemon accepts that "
+          + "bundle, the values stay")
     }
-    let loss = "the installation removes the widget at once, with these values"
+    let loss =
+      isLive
+      ? "\(removalByHost), with these values"
+      : "the installation removes the widget at once, with these values"
     let reason: String
     if let other = found.first {
       reason = "bundle \(other.bundle) has the widget with the kind \(other.kind), so \(loss)"
@@ -120,9 +128,29 @@ extension BundleOutlook {
         "\(loss), unless a bundle that this command cannot read has the widget with the kind "
         + "\(kind): \(shortened(others.unread))"
     }
-    return Remark(
-      path: "widgets.\(id)", message: message,
-      hint: "\(reason); to keep the values, leave the widget in the file, or first add it with the "
-        + "kind \(kind) to the file of another bundle")
+    let step =
+      isLive
+      ? "to keep the values, put the widget back into the file, or add it to the file of another "
+        + "bundle, with the kind \(kind); `widgetctl get \(id) --field error` has the time of the "
+        + "removal"
+      : "to keep the values, leave the widget in the file, or add it to the file of another bundle "
+        + "before the installation, with the kind \(kind)"
+    return Remark(path: "widgets.\(id)", message: message, hint: "\(reason); \(step)")
+  }
+
+  /// Whether a path is the file from which the host runs the bundle of a set.
+  ///
+  /// - Parameter shown: the widgets with the states of the host's bundles.
+  static func isRead(_ file: String, by set: String, _ shown: [Widget]) -> Bool {
+    guard let widget = shown.first(where: { $0.id.rawValue == set }),
+      case .string(let path)? = widget.data["path"]
+    else { return false }
+    let slash = file.lastIndex(of: "/")
+    let name = slash.map { String(file[file.index(after: $0)...]) } ?? file
+    let folder = slash.map { "\(file[..<$0])/" } ?? "."
+    guard BundleInstaller.fileNames.contains(name),
+      let place = BundleStanding.resolved(folder)
+    else { return false }
+    return place == BundleStanding.resolved(path)
   }
 }

@@ -34,6 +34,9 @@ struct BundleOutlook: Hashable, Sendable {
   /// The kinds of other bundles and programs, and of the daemon itself. Empty if all widgets of the
   /// bundle have kinds of the bundle.
   private(set) var otherKinds: [KindName] = []
+  /// Whether the file is the one from which the host runs the bundle. The host has then read it
+  /// already, and nobody installs it.
+  private(set) var isLive = false
   /// The reason why the bundle will change nothing: the running host does not run its folder. There
   /// are then no remarks and no kept fields. Nil if the host runs the folder, or may do so later.
   private(set) var absence: String?
@@ -44,9 +47,12 @@ struct BundleOutlook: Hashable, Sendable {
   /// Asks the daemon, for at most two seconds in all, because bundles need no daemon. Nil if the
   /// daemon could not be asked.
   ///
-  /// - Parameter folder: where the bundle is installed, or will be; nil for the folder of the host.
+  /// - Parameters:
+  ///   - folder: where the bundle is installed, or will be; nil for the folder of the host.
+  ///   - file: the bundle's file, which may be the one that the host reads; nil for a file that will
+  ///     be installed.
   static func of(
-    _ bundle: Bundle, _ global: GlobalOptions, beside folder: String? = nil
+    _ bundle: Bundle, _ global: GlobalOptions, beside folder: String? = nil, file: String? = nil
   ) async -> BundleOutlook? {
     guard let session = try? global.session() else { return nil }
     let limit = min(global.limit ?? .seconds(2), .seconds(2))
@@ -54,7 +60,8 @@ struct BundleOutlook: Hashable, Sendable {
     // Each call has the limit, too, but there are many calls.
     let asking = Task { () -> BundleOutlook? in
       let options = CallOptions(timeout: limit)
-      guard var outlook = try? await of(bundle, beside: folder, client, options) else { return nil }
+      guard var outlook = try? await of(bundle, beside: folder, file: file, client, options)
+      else { return nil }
       guard let folder else { return outlook }
       let host = await BundleHost.ask(client, within: limit)
       guard let absence = host.absence(from: folder) else { return outlook }
@@ -74,12 +81,15 @@ struct BundleOutlook: Hashable, Sendable {
   }
 
   private static func of(
-    _ bundle: Bundle, beside folder: String?, _ client: WidgetClient, _ options: CallOptions
+    _ bundle: Bundle, beside folder: String?, file: String?, _ client: WidgetClient,
+    _ options: CallOptions
   ) async throws -> BundleOutlook {
     var outlook = BundleOutlook()
     let set = "bundle/\(bundle.id)"
     let declared = Set(bundle.widgets.compactMap(\.id))
     let shown = try await shown(client, options)
+    outlook.isLive = file.map { isRead($0, by: set, shown) } ?? false
+    let isLive = outlook.isLive
     let inherited = inherited(by: bundle.id, shown)
     let own = inherited.union([set])
     var registered: [KindName: Kind] = [:]
@@ -108,7 +118,9 @@ struct BundleOutlook: Hashable, Sendable {
         outlook.remarks.append(remark)
       }
     }
-    outlook.remarks += try await leaving(set, keeping: declared, client, options) {
+    outlook.remarks += try await leaving(
+      set, keeping: declared, isLive: isLive, client, options
+    ) {
       InstalledWidgets(besides: bundle.id, shown, in: folder)
     }
     guard !bundle.widgets.isEmpty else { return outlook }
@@ -128,7 +140,8 @@ struct BundleOutlook: Hashable, Sendable {
       guard let found = known.first(where: { $0.widget.id == spec.id }) else { continue }
       let widget = handedOver(found, from: inherited, to: set)
       let remark =
-        replaced(spec, widget.widget, by: set, losing: lost(with: widget, of: set))
+        replaced(
+          spec, widget.widget, by: set, losing: lost(with: widget, of: set), isLive: isLive)
         ?? taken(widget.widget, by: set)
       if let remark { outlook.remarks.append(remark) }
       // A new widget has no values, and those of a refused bundle do not follow from here.
@@ -298,88 +311,6 @@ struct BundleOutlook: Hashable, Sendable {
       message: "\(count) not fit the kind \"\(kind.name)\" of the bundle: \(shortened(paths))",
       hint: "values that a user has set are set aside and come back when they fit again; "
         + "`widgetctl get ID --owners` shows them")
-  }
-
-  /// A widget of another owner, with the same kind. If the file of its bundle no longer has it, the
-  /// bundle takes it over. Otherwise the daemon refuses the bundle as long as the widget exists. The
-  /// values of users do not follow from here: the other bundle may still change.
-  static func taken(_ known: Widget, by set: String) -> Remark? {
-    guard known.applySet != set else { return nil }
-    let path = "widgets.\(known.id)"
-    guard let other = OwnerName.bundle(known.applySet) else {
-      let owner =
-        known.applySet.isEmpty
-        ? "was created by another program"
-        : "belongs to \(OwnerName.words(ofSet: known.applySet))"
-      return Remark(
-        path: path,
-        message: "widget \"\(known.id)\" \(owner), so the daemon refuses this bundle",
-        hint: "give the bundle's widget another id, or hand the other widget over with its data: "
-          + "`widgetctl get \(known.id) -o yaml | widgetctl apply --set \(set) -f -`",
-        isRefusal: true, owner: known.applySet)
-    }
-    if WidgetOffer.isMade(of: known) {
-      return Remark(
-        path: path,
-        message: "bundle \(other) has given up the widget \"\(known.id)\", so this bundle takes it "
-          + "over",
-        hint:
-          "the values that users have set stay; `widgetctl get \(known.id) --owners` shows them")
-    }
-    return Remark(
-      path: path,
-      message: "widget \"\(known.id)\" belongs to bundle \(other), so the daemon refuses this "
-        + "bundle",
-      hint: "give this bundle's widget another id, or delete \"\(known.id)\" from the file of "
-        + "bundle \(other): this bundle then takes it over with the values that users set; "
-        + "`widgetctl get \(known.id) --owners` shows them",
-      isRefusal: true, owner: known.applySet)
-  }
-
-  /// An existing widget with another kind. A bundle replaces its widgets. The widgets of others
-  /// stay, and the daemon refuses the bundle.
-  ///
-  /// - Parameter paths: the values of users that are lost with a widget of the bundle.
-  static func replaced(
-    _ spec: WidgetSpec, _ known: Widget, by set: String, losing paths: [String] = []
-  ) -> Remark? {
-    guard spec.kind != known.kind else { return nil }
-    let path = "widgets.\(known.id)"
-    if known.applySet == set {
-      return Remark(
-        path: path,
-        message: "widget \"\(known.id)\" changes its kind from \"\(known.kind)\" to "
-          + "\"\(spec.kind)\": a new widget replaces it",
-        hint: paths.isEmpty
-          ? "users have set no values on it"
-          : "the values that users set are lost at the installation: \(shortened(paths)); to keep "
-            + "them, leave "
-            + "\"\(known.id)\" with the kind \"\(known.kind)\" in the file, and add the new widget "
-            + "with another id")
-    }
-    let owner =
-      known.applySet.isEmpty
-      ? "was created by another program"
-      : "belongs to \(OwnerName.words(ofSet: known.applySet))"
-    if WidgetOffer.isMade(of: known) {
-      return Remark(
-        path: path,
-        message: "\(OwnerName.words(ofSet: known.applySet)) has given up the widget "
-          + "\"\(known.id)\" (kind \"\(known.kind)\"). The daemon refuses this bundle until the widget is removed",
-        hint: "wait for the removal, or give the bundle's widget the kind \"\(known.kind)\" to "
-          + "keep the values that users set; `widgetctl get \(known.id) --field error` has the time",
-        isRefusal: true, owner: known.applySet)
-    }
-    return Remark(
-      path: path,
-      message: "widget \"\(known.id)\" has the kind \"\(known.kind)\" and \(owner), so the daemon "
-        + "refuses this bundle",
-      hint: "give the bundle's widget another id, or "
-        + (OwnerName.bundle(known.applySet).map {
-          "remove the other widget from the file of bundle \($0)"
-        } ?? "remove the other widget with `widgetctl rm \(known.id)`")
-        + ", which deletes the values that users set on it",
-      isRefusal: true, owner: known.applySet)
   }
 
   /// The fields that keep their value, though the file declares another.

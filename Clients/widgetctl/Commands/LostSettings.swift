@@ -25,8 +25,12 @@ struct LostSettings: Hashable, Sendable {
   /// The user's values that a version of an installed bundle does not take, or the mistake for
   /// which the file of settings is not used. The values stay in the file.
   ///
-  /// - Parameter global: nil to look into the usual folder, without a question to the daemon.
-  static func dropped(by bundle: Bundle, _ global: GlobalOptions?) async -> [BundleProblem] {
+  /// - Parameters:
+  ///   - global: nil to look into the usual folder, without a question to the daemon.
+  ///   - isLive: whether the version is the installed one itself.
+  static func dropped(
+    by bundle: Bundle, _ global: GlobalOptions?, isLive: Bool
+  ) async -> [BundleProblem] {
     var place: String?
     if let global { place = await BundleStanding.folder(of: bundle.id, global) }
     guard let folder = place ?? (try? BundleFolderOptions.usual()) else { return [] }
@@ -35,7 +39,8 @@ struct LostSettings: Hashable, Sendable {
         line: 1, column: 1, path: "defaults", message: $0,
         hint: BundleDefaults.unusedValue(in: $0) == nil
           ? ""
-          : "`widgetctl bundle set \(bundle.id)` lists the settings of the installed version")
+          : "`widgetctl bundle set \(bundle.id)` lists the settings"
+            + (isLive ? "" : " of the installed version"))
     }
   }
 

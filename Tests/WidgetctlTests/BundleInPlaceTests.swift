@@ -1,0 +1,72 @@
+import Foundation
+import Testing
+import WidgetBundle
+import WidgetClient
+import WidgetModel
+
+@testable import widgetctl
+
+/// The warnings about the file that the host reads, which nobody installs.
+struct BundleInPlaceTests {
+  private func kind(_ name: String = "gauge") throws -> KindName { try #require(KindName(name)) }
+
+  private func shown(at path: String) -> Widget {
+    var widget = Samples.widget
+    widget.id = Samples.id("bundle/m")
+    widget.data = ["path": .string(path)]
+    return widget
+  }
+
+  @Test func `only the bundle's file in the folder of the host is the one that the host reads`()
+    throws
+  {
+    let folder = NSTemporaryDirectory() + "place-\(UUID().uuidString)"
+    let files = FileManager.default
+    for name in ["m", "other"] {
+      try files.createDirectory(
+        atPath: "\(folder)/\(name)", withIntermediateDirectories: true)
+    }
+    defer { try? files.removeItem(atPath: folder) }
+    try files.createSymbolicLink(atPath: "\(folder)/link", withDestinationPath: "\(folder)/m")
+    let shown = [shown(at: "\(folder)/m")]
+    func isRead(_ file: String, by set: String = "bundle/m") -> Bool {
+      BundleOutlook.isRead(file, by: set, shown)
+    }
+    #expect(isRead("\(folder)/m/bundle.yaml") && isRead("\(folder)/link//bundle.json"))
+    #expect(!isRead("\(folder)/m/new.yaml") && !isRead("\(folder)/other/bundle.yaml"))
+    #expect(!isRead("\(folder)/m/bundle.yaml", by: "bundle/n"))
+    #expect(!isRead("desk.zip/m/bundle.yaml") && !isRead("bundle.yaml"))
+  }
+
+  @Test func `a widget that leaves the file of the host stays for 30 seconds`() throws {
+    let known = TaggedWidget(
+      widget: Widget(id: Samples.id("w"), kind: try kind(), applySet: "bundle/m"),
+      owners: [FieldOwner(path: "data.v", owner: "user 1000")])
+    let remark = try #require(
+      BundleOutlook.removed(known, keeping: [], by: "bundle/m", isLive: true))
+    #expect(
+      remark.text
+        == "the bundle no longer has the widget \"w\", on which users set data.v; no other installed "
+        + "bundle has the widget, so widgetd-host removes the widget 30 seconds after it has read the "
+        + "file, with these values; to keep the values, put the widget back into the file, or add it "
+        + "to the file of another bundle, with the kind gauge; `widgetctl get w --field error` has "
+        + "the time of the removal")
+  }
+
+  @Test func `a widget that gets another kind in the file of the host stays for 30 seconds`()
+    throws
+  {
+    let spec = WidgetSpec(id: Samples.id("w"), kind: try kind("bar"))
+    let known = Widget(id: Samples.id("w"), kind: try kind(), applySet: "bundle/m")
+    func hint(_ paths: [String]) -> String? {
+      BundleOutlook.replaced(spec, known, by: "bundle/m", losing: paths, isLive: true)?.hint
+    }
+    #expect(
+      hint(["data.n"])
+        == "widgetd-host removes the widget 30 seconds after it has read the file, with the values "
+        + "that users set on it: data.n; to keep them, give the widget its former kind again, and "
+        + "add a new widget with another id; `widgetctl get w --field error` has the time of the "
+        + "removal")
+    #expect(hint([]) == "users have set no values on it")
+  }
+}
