@@ -40,7 +40,8 @@ public struct BundleDefaults: Sendable {
         names.isEmpty
         ? "the bundle has no settings"
         : name.closest(among: names).map { "did you mean \"\($0)\"?" }
-          ?? "there \(names.count == 1 ? "is" : "are") \(names.joined(separator: ", "))"
+          ?? (names.count == 1 ? "the only setting is " : "the settings are ")
+          + names.joined(separator: ", ")
       throw UnfitSetting(message: "there is no setting \"\(name.prefix(64))\"; \(hint)")
     }
     var read: Value?

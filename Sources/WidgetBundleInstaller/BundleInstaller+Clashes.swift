@@ -19,9 +19,10 @@ extension BundleInstaller {
           let hasSameKind = same.kind == widget.kind
           warnings.append(
             clash(about: "widget \"\(id)\"", with: other.id)
-              + "; give this bundle's widget another id, or delete the widget from the file of bundle "
-              + "\"\(other.id)\""
-              + (hasSameKind ? ": this bundle then takes it over with the values of users" : ""))
+              + "; give this bundle's widget another id, or delete the widget from the file of that "
+              + "bundle"
+              + (hasSameKind
+                ? ". This bundle then takes the widget over, with the values of users" : ""))
         }
       }
     }

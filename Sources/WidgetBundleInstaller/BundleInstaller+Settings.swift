@@ -117,7 +117,7 @@ extension BundleInstaller {
     let name = "\(id)/\(BundleDefaults.fileName)"
     guard files == [name], let mistake = hiddenSettings(in: try bundles.folder(id)) else {
       throw .refused(
-        "this \(BundleInstaller.writtenFilesWords) \(path): " + BundleInstaller.few(files),
+        "the removal \(BundleInstaller.writtenFilesWords) \(path): " + BundleInstaller.few(files),
         hint: "move these files elsewhere, or delete them with --force")
     }
     let place = mistake.line > 0 ? "\(name):\(mistake.line):\(mistake.column): " : ""
@@ -193,7 +193,7 @@ extension BundleInstaller {
     }
     do throws(BundleProblem) { _ = try UserSettings(text) } catch {
       throw .refused(
-        "bundle \(id): nobody could read the new settings again: \(error.message)",
+        "bundle \(id): the new settings could not be read again: \(error.message)",
         hint: "choose another value")
     }
     let new = BundleInstaller.newSettingsName

@@ -34,8 +34,8 @@ extension BundleInstaller {
         version.map { "bundle \"\(id)\" has no kept version \($0)" }
           ?? "bundle \"\(id)\" has no previous version",
         hint: kept.isEmpty
-          ? "a version is kept when another is installed in its place"
-          : "versions that are kept: \(kept)")
+          ? "`widgetctl bundle install` keeps the version that it replaces"
+          : "the kept versions are: \(kept)")
     }
     let bundle = try restorable(name, in: versions)
     guard bundle.id == id else {
@@ -207,8 +207,11 @@ extension BundleInstaller {
       if isInstalled { carried.moving.append(path) }
     }
     if !staying.isEmpty {
-      let reason = isInstalled ? "changed since the installation" : "not copied"
-      carried.warnings = ["\(reason), and kept in \(kept): \(BundleInstaller.few(staying))"]
+      let reason =
+        isInstalled ? "were changed after the installation" : "were not copied to the new version"
+      carried.warnings = [
+        "files that \(reason) are kept in \(kept): \(BundleInstaller.few(staying))"
+      ]
     }
     return carried
   }

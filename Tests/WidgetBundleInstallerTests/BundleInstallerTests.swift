@@ -92,7 +92,9 @@ import WidgetModel
     let before = scratch.listing("bundles/mine")
     let message = refusal { () throws(BundleInstallerError) in try installer.remove("mine") }
     #expect(
-      message.hasSuffix(": mine/a.txt, mine/b.txt, mine/bundle.yaml and 2 more"))
+      message
+        == "the removal would delete files that you wrote into \(installer.path): mine/a.txt, "
+        + "mine/b.txt, mine/bundle.yaml and 2 more")
     #expect(scratch.listing("bundles/mine") == before)
     try installer.remove("mine", force: true)
     #expect(try installer.list().isEmpty)
@@ -382,7 +384,8 @@ import WidgetModel
     #expect(
       outcome.warnings.contains {
         $0.hasPrefix(
-          "not copied, and kept in \(scratch.path)/bundles/.versions/desk/1-0.1.0: ")
+          "files that were not copied to the new version are kept in "
+            + "\(scratch.path)/bundles/.versions/desk/1-0.1.0: ")
           && $0.hasSuffix(".git/HEAD, pipe")
       }, "\(outcome.warnings)")
     #expect(try installer.rollback("desk").warnings == [])
@@ -426,7 +429,7 @@ import WidgetModel
     let message = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
     #expect(message.hasSuffix("desk/data/items.json"), "\(message)")
     let outcome = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
-    let words = "changed since the installation, and kept in "
+    let words = "files that were changed after the installation are kept in "
     #expect(outcome.warnings.contains { $0.hasPrefix(words) })
     for version in ["3.0.0", "4.0.0"] {
       _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
@@ -452,8 +455,8 @@ import WidgetModel
         "bundle \"one\" has a kind \"clock\", too, so the daemon refuses one of the two bundles; "
           + "rename the kind in one of them",
         "bundle \"one\" has a widget \"clock\", too, so the daemon refuses one of the two bundles; "
-          + "give this bundle's widget another id, or delete the widget from the file of bundle "
-          + "\"one\": this bundle then takes it over with the values of users",
+          + "give this bundle's widget another id, or delete the widget from the file of that bundle. "
+          + "This bundle then takes the widget over, with the values of users",
       ])
   }
 

@@ -218,8 +218,8 @@ import WidgetModel
     widget.data["n"] = .int(1)
     #expect(
       text("bundle/top", .int(2))
-        == "bundle top: widget clock: the file's data.n has no effect: it was set by an earlier "
-        + "change; `widgetctl set clock --release data.n` gives it back to the file")
+        == "bundle top: widget clock: the file's value of data.n has no effect, because the field was "
+        + "set by an earlier change; `widgetctl set clock --release data.n` sets the file's value")
     #expect(text("bundle/top", .int(1)) == nil)
     #expect(text("mine", .int(2)) == nil)
     #expect(text("", nil) == nil)

@@ -16,7 +16,7 @@ struct BundleOutlookTests {
     #expect(
       remark.text
         == "kind \"gauge\" belongs to bundle first, so the daemon refuses this bundle; rename the"
-        + " kind, or remove it from the file of bundle first")
+        + " kind, or remove it from the file of that bundle")
     #expect(remark.isRefusal)
     #expect(
       try BundleOutlook.claimed(kind(), by: "gauges").text
@@ -66,8 +66,9 @@ struct BundleOutlookTests {
     #expect(
       remark.text
         == "widget \"w\" belongs to bundle a, so the daemon refuses this bundle; give this "
-        + "bundle's widget another id, or delete \"w\" from the file of bundle a: this bundle then "
-        + "takes it over with the values that users set; `widgetctl get w --owners` shows them")
+        + "bundle's widget another id, or delete the widget from the file of that bundle. This bundle "
+        + "then takes the widget over, with the values that users set; `widgetctl get w --owners` "
+        + "shows these values")
     #expect(try taken("bundle/b") == nil)
     // The host refuses the bundle for these, too.
     let others = [("", "was created by another program"), ("panel", "belongs to the set panel")]
@@ -168,8 +169,8 @@ struct BundleOutlookTests {
   }
 
   @Test(arguments: [
-    ("bundle/a", "remove the other widget from the file of bundle a, which deletes the values"),
-    ("default", "remove the other widget with `widgetctl rm w`, which deletes the values"),
+    ("bundle/a", "remove the other widget from the file of that bundle. Its removal deletes the"),
+    ("default", "remove the other widget with `widgetctl rm w`. Its removal deletes the"),
   ])
   func `the remedy for a widget of another kind works for its owner`(
     owner: String, words: String
@@ -177,7 +178,7 @@ struct BundleOutlookTests {
     let spec = WidgetSpec(id: Samples.id("w"), kind: try kind())
     let known = Widget(id: Samples.id("w"), kind: try kind("bar"), applySet: owner)
     let remark = try #require(BundleOutlook.replaced(spec, known, by: "bundle/b"))
-    #expect(remark.isRefusal && remark.hint.hasSuffix("\(words) that users set on it"))
+    #expect(remark.isRefusal && remark.hint.hasSuffix("\(words) values that users set on it"))
   }
 
   @Test func `a widget that leaves the bundle with values of users is named`() throws {
@@ -246,6 +247,9 @@ struct BundleOutlookTests {
     let one = try BundleOutlook.shared(kind(), ["cpu"], isRegistered: false)
     #expect(
       one?.message == "the bundle takes over 1 widget of kind \"gauge\" that others created: cpu")
+    #expect(
+      try BundleOutlook.shared(kind(), ["cpu"], isRegistered: true)?.message
+        == "1 widget of kind \"gauge\" that others created follows the bundle: cpu")
     let many = try BundleOutlook.shared(
       kind(), (1...7).reversed().map { "w\($0)" }, isRegistered: true)
     #expect(
@@ -277,8 +281,8 @@ struct BundleOutlookTests {
     #expect(kept.first?.value == .int(9) && kept.first?.declared == .int(1))
     #expect(
       kept.last?.text
-        == "! widget g: labels.on stays \"2\", the file has \"1\": set by events of kind gauge; "
-        + "`widgetctl set g --release labels.on` gives it back to the file")
+        == "! widget g: labels.on stays \"2\" (set by events of kind gauge), the file has \"1\"; "
+        + "`widgetctl set g --release labels.on` sets the file's value")
   }
 
   @Test(arguments: [(FieldType.string, true), (.int, false)])
@@ -298,7 +302,7 @@ struct BundleOutlookTests {
       spec, known, Kind(name: try kind(), data: [Field(name: "a", type: type)]), by: "bundle/b")
     #expect(kept.map(\.value) == (isKept ? [.string("mine")] : []))
     #expect(
-      kept.first.map { $0.text.contains("data.a becomes \"mine\" again, the file has \"new\"") }
+      kept.first.map { $0.text.contains("data.a becomes \"mine\" again (set by ") }
         ?? !isKept)
     #expect(kept.allSatisfy { $0.former == nil })
   }
@@ -381,6 +385,10 @@ struct BundleOutlookTests {
     let remark = try #require(BundleOutlook.misfits(shape, widgets, before: before))
     #expect(remark.message.hasPrefix("3 values do not fit the kind"))
     #expect(remark.message.hasSuffix(": a data.n, c data.other, d data.face"))
+    #expect(
+      remark.hint
+        == "the daemon sets aside the values that users have set, and uses them again when they fit; "
+        + "`widgetctl get ID --owners` shows these values")
     #expect(BundleOutlook.misfits(shape, [], before: before) == nil)
   }
 

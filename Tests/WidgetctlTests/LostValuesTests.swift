@@ -194,7 +194,7 @@ import WidgetModel
       field: FieldOwner(path: "data.n", owner: "user 4000000000", declared: .int(4)), bundle: "st")
     let settings = try #require(LostSettings(of: "st", ["unit": .string("F")]))
     let losses = BundleLosses(values: [entry], settings: [settings])
-    let words = "this would delete files that you wrote into /all: st/a; move them elsewhere"
+    let words = "the removal would delete files that you wrote into /all: st/a; move them elsewhere"
     let failure = CommandFailure(.invalidArgument, words)
     let refusal = losses.named(in: failure)
     #expect(refusal.exit == .refused)

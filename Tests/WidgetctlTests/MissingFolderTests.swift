@@ -42,7 +42,7 @@ struct MissingFolderTests {
     #expect(
       missing.warning(installing: ["unit"])
         == "the folder /all/b was missing, so the values of `widgetctl bundle set` are not in the new "
-        + "folder; if you moved the old folder, copy its .settings.json to /all/b/.settings.json")
+        + "folder; if you moved the old folder, copy its .settings.json into the new one")
   }
 
   @Test func `a folder that bundle rm has removed is not missing`() throws {
@@ -66,8 +66,9 @@ struct MissingFolderTests {
     #expect(failure.exit == .refused)
     #expect(
       failure.message
-        == "the folder \(folder) of widgetd-host is missing, so its bundles would be removed; bring "
-        + "it back; to give them up, make the folder with mkdir")
+        == "the folder \(folder) of widgetd-host is missing. An installation would make it again "
+        + "without its bundles, and widgetd-host would then remove their widgets. Bring the folder "
+        + "back. To give up the bundles that were in it, make the folder with mkdir")
     #expect(refusal([]) == nil && refusal(["/elsewhere/a", "\(place)/a/b"]) == nil)
     let files = FileManager.default
     try files.createDirectory(atPath: folder, withIntermediateDirectories: true)

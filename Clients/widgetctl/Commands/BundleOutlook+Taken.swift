@@ -34,9 +34,9 @@ extension BundleOutlook {
       path: path,
       message: "widget \"\(known.id)\" belongs to bundle \(other), so the daemon refuses this "
         + "bundle",
-      hint: "give this bundle's widget another id, or delete \"\(known.id)\" from the file of "
-        + "bundle \(other): this bundle then takes it over with the values that users set; "
-        + "`widgetctl get \(known.id) --owners` shows them",
+      hint: "give this bundle's widget another id, or delete the widget from the file of that "
+        + "bundle. This bundle then takes the widget over, with the values that users set; "
+        + "`widgetctl get \(known.id) --owners` shows these values",
       isRefusal: true, owner: known.applySet)
   }
 
@@ -85,9 +85,11 @@ extension BundleOutlook {
       return Remark(
         path: path,
         message: "\(OwnerName.words(ofSet: known.applySet)) has given up the widget "
-          + "\"\(known.id)\" (kind \"\(known.kind)\"). The daemon refuses this bundle until the widget is removed",
+          + "\"\(known.id)\" (kind \"\(known.kind)\"). The daemon refuses this bundle until the "
+          + "widget is removed",
         hint: "wait for the removal, or give the bundle's widget the kind \"\(known.kind)\" to "
-          + "keep the values that users set; `widgetctl get \(known.id) --field error` has the time",
+          + "keep the values that users set; `widgetctl get \(known.id) --field error` has the time "
+          + "of the removal",
         isRefusal: true, owner: known.applySet)
     }
     return Remark(
@@ -95,10 +97,10 @@ extension BundleOutlook {
       message: "widget \"\(known.id)\" has the kind \"\(known.kind)\" and \(owner), so the daemon "
         + "refuses this bundle",
       hint: "give the bundle's widget another id, or "
-        + (OwnerName.bundle(known.applySet).map {
-          "remove the other widget from the file of bundle \($0)"
+        + (OwnerName.bundle(known.applySet).map { _ in
+          "remove the other widget from the file of that bundle"
         } ?? "remove the other widget with `widgetctl rm \(known.id)`")
-        + ", which deletes the values that users set on it",
+        + ". Its removal deletes the values that users set on it",
       isRefusal: true, owner: known.applySet)
   }
 }

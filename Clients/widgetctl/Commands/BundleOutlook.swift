@@ -258,7 +258,7 @@ struct BundleOutlook: Hashable, Sendable {
       bundle.map { "bundle \($0)" }
       ?? (provider == "default" ? "the set default" : "the set or provider \(provider)")
     let step =
-      bundle.map { "remove it from the file of bundle \($0)" }
+      bundle.map { _ in "remove it from the file of that bundle" }
       ?? "remove it with `widgetctl rm-kind \(kind)`"
     return Remark(
       path: "kinds.\(kind)",
@@ -274,7 +274,8 @@ struct BundleOutlook: Hashable, Sendable {
     return isRegistered
       ? Remark(
         path: "kinds.\(kind)",
-        message: "\(count) of kind \"\(kind)\" that others created follow the bundle: \(list)",
+        message: "\(count) of kind \"\(kind)\" that others created "
+          + "\(ids.count == 1 ? "follows" : "follow") the bundle: \(list)",
         hint: "if the kind changes, these widgets change, too")
       : Remark(
         path: "kinds.\(kind)",
@@ -309,8 +310,8 @@ struct BundleOutlook: Hashable, Sendable {
     return Remark(
       path: "kinds.\(kind.name)",
       message: "\(count) not fit the kind \"\(kind.name)\" of the bundle: \(shortened(paths))",
-      hint: "values that a user has set are set aside and come back when they fit again; "
-        + "`widgetctl get ID --owners` shows them")
+      hint: "the daemon sets aside the values that users have set, and uses them again when they "
+        + "fit; `widgetctl get ID --owners` shows these values")
   }
 
   /// The fields that keep their value, though the file declares another.
@@ -368,14 +369,14 @@ extension BundleOutlook.Remark {
 }
 
 extension BundleOutlook.KeptField {
-  /// `! widget note: data.count stays 3, the file has 4: set by user ada (1000); …`, or `becomes 3
+  /// `! widget note: data.count stays 3 (set by user ada (1000)), the file has 4; …`, or `becomes 3
   /// again` for a value that was set aside.
   var text: String {
     let now = value.map { JSONWriter.compact($0) } ?? "unset"
     let change = owner.isAside ? "becomes \(now) again" : "stays \(now)"
-    return "! widget \(widget): \(owner.path) \(change), the file has "
-      + "\(JSONWriter.compact(declared)): set by \(owner.ownerName(Facts.name(ofUser:))); "
-      + "`widgetctl set \(widget) --release \(owner.path)` gives it back to the file"
+    return "! widget \(widget): \(owner.path) \(change) (set by "
+      + "\(owner.ownerName(Facts.name(ofUser:)))), the file has \(JSONWriter.compact(declared)); "
+      + "`widgetctl set \(widget) --release \(owner.path)` sets the file's value"
   }
 
   /// The warning at an installation. Nil if the file's value is the same as before.

@@ -289,8 +289,8 @@ struct BundleStanding: Hashable, Sendable {
     guard let bundle = RemoveCommand.bundle(of: field.manager), let declared = field.declared,
       field.value(in: widget) != declared
     else { return nil }
-    return "bundle \(bundle): widget \(widget.id): the file's \(field.path) has no effect: it was "
-      + "set by \(field.ownerName(Facts.name(ofUser:))); `widgetctl set \(widget.id) --release "
-      + "\(field.path)` gives it back to the file"
+    return "bundle \(bundle): widget \(widget.id): the file's value of \(field.path) has no "
+      + "effect, because the field was set by \(field.ownerName(Facts.name(ofUser:))); "
+      + "`widgetctl set \(widget.id) --release \(field.path)` sets the file's value"
   }
 }

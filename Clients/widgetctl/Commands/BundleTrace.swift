@@ -107,7 +107,7 @@ struct BundleTraceCommand: AsyncParsableCommand {
       }
       let next =
         id.closest(among: bundles).map { "did you mean \"\($0)\"?" }
-        ?? "`widgetctl ls --kind bundle` lists what it runs"
+        ?? "`widgetctl ls --kind bundle` lists the bundles that it runs"
       throw CommandFailure(.notFound, "widgetd-host runs no bundle \"\(id)\"; \(next)")
     }
   }
@@ -124,8 +124,8 @@ struct BundleTraceCommand: AsyncParsableCommand {
       guard error.reason == "WIDGET_NOT_FOUND" else { throw error }
       throw CommandFailure(
         .notFound,
-        "there is no widget \"\(widget)\"; `widgetctl ls` lists them; without --widget, the trace "
-          + "has all widgets of the bundle")
+        "there is no widget \"\(widget)\"; `widgetctl ls` lists the widgets. Without --widget, the "
+          + "trace has all widgets of the bundle")
     }
     let provider = try? await session.client.getKind(
       GetKindRequest(name: kind), options: session.options

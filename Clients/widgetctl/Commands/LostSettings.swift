@@ -80,8 +80,8 @@ struct LostSettings: Hashable, Sendable {
 
   /// The warning if the host does not name the values before bundles are removed.
   static func unknown(_ bundle: String) -> String {
-    "it is unknown which settings of bundle \(bundle) you have set with `widgetctl bundle set`; their "
-      + "values are deleted with the bundle"
+    "the values that you have set with `widgetctl bundle set` for bundle \(bundle) cannot be named, "
+      + "and are deleted with the bundle"
   }
 
   /// `the settings of bundle st that you have set are deleted: city = Rome, unit = F`

@@ -69,8 +69,9 @@ struct MissingFolder: Hashable, Sendable {
   private static func refusal(ofInstallingInto folder: String) -> CommandFailure {
     CommandFailure(
       .refused,
-      "the folder \(folder) of widgetd-host is missing, so its bundles would be removed; bring it "
-        + "back; to give them up, make the folder with mkdir")
+      "the folder \(folder) of widgetd-host is missing. An installation would make it again without "
+        + "its bundles, and widgetd-host would then remove their widgets. Bring the folder back. To "
+        + "give up the bundles that were in it, make the folder with mkdir")
   }
 
   private static func isMissing(_ folder: String) -> Bool {
@@ -120,6 +121,6 @@ struct MissingFolder: Hashable, Sendable {
     guard !settings.isEmpty else { return nil }
     let file = BundleDefaults.fileName
     return "the folder \(path) was missing, so the values of `widgetctl bundle set` are not in the "
-      + "new folder; if you moved the old folder, copy its \(file) to \(path)/\(file)"
+      + "new folder; if you moved the old folder, copy its \(file) into the new one"
   }
 }
