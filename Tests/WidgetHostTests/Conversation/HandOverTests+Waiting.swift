@@ -19,7 +19,11 @@ extension HandOverTests {
   }
 
   func isLost(_ call: DaemonCall) -> Bool {
-    if case .own = call { losesDeclarations } else { false }
+    switch call {
+    case .own: losesDeclarations
+    case .declare([], let set): losesDeclarations && set != HostState.provider
+    default: false
+    }
   }
 
   /// Another program changes a widget.
@@ -194,6 +198,27 @@ extension HandOverTests {
     try edit("a", "v: {kind: k}")
     losesDeclarations = true
     pass(limit)
+    #expect(widget("w") == nil && kept.isEmpty)
+    losesDeclarations = false
+    pass(.seconds(5))
+    try #require(kept.count == 1)
+    #expect(kept[0].contains("bundle a: widget w is removed, and with it the value of data.n"))
+  }
+
+  /// A version without widget `w` is installed, or the bundle is removed. The daemon removes the
+  /// widget, but its answer is lost.
+  @Test(arguments: [true, false])
+  mutating func `values of users are named although the answer to a removal at once is lost`(
+    isInstallation: Bool
+  ) throws {
+    try begin("w: {kind: k}, v: {kind: k}")
+    tellNews()
+    losesDeclarations = true
+    if isInstallation {
+      try edit("a", "v: {kind: k}", isInstalled: true)
+    } else {
+      run(machine.found(nil, in: "/b/x", absence: .removed, at: time))
+    }
     #expect(widget("w") == nil && kept.isEmpty)
     losesDeclarations = false
     pass(.seconds(5))

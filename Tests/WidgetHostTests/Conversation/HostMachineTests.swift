@@ -423,7 +423,8 @@ struct HostMachineTests {
     outputs = machine.start(at: time)
     _ = settle([])
     outputs = machine.found(.installed(empty, digest: 2), in: "/b/a", at: time)
-    #expect(follow([known], []) == ["own v"])
+    // The answer to the declaration can be lost, so the values are asked for before.
+    #expect(follow([known], []) == ["foresee v", "own v"])
   }
 
   @Test(arguments: [(1, 200), (2, 400), (3, 800), (5, 3200), (6, 5000), (100, 5000)])

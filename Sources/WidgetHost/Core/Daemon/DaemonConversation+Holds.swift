@@ -47,13 +47,8 @@ extension DaemonConversation {
     let leaving = leaving(link, known)
     links.change(generation) { $0.keepLosses(without: Set(known.map(\.id))) }
     freshen(known, but: Set(leaving.map(\.id)), of: link)
-    let own = HostState.provider(of: link.bundle.id)
     let sets = Set(leaving.map(\.applySet))
-    // The declaration itself removes widgets of the bundle's own set.
-    guard !sets.isEmpty, !link.removesAtOnce || sets != [own] || leaving.contains(where: isWanted)
-    else {
-      return self.own(known, generation)
-    }
+    guard !sets.isEmpty else { return own(known, generation) }
     ask(about: sets.sorted(), known, [], generation)
   }
 

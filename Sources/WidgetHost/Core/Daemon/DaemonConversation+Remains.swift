@@ -136,7 +136,8 @@ extension DaemonConversation {
   ) {
     guard withdrawals.contains(id) else { return }
     if case .success(let answer) = result {
-      reportLosses(answer, of: withdrawals.heir(of: id) ?? id)
+      let bundle = withdrawals.heir(of: id) ?? id
+      for field in withdrawals.losses(of: id, after: answer) { put(.kept(field, bundle: bundle)) }
     }
     let note = withdrawals.note(of: id)
     switch withdrawals.answered(result, id, at: now.uptime, limits) {

@@ -2,7 +2,8 @@ import WidgetModel
 
 /// The removals of bundles' widgets and kinds, by bundle.
 ///
-/// A removed bundle loses its widgets, then its kinds. If the id in the file has changed, another
+/// A removed bundle loses its widgets, then its kinds. Before that, the daemon names the values of
+/// users that go with the widgets. If the id in the file has changed, another
 /// bundle is the heir: the kinds go first, so that the heir can register them. The rest of the widgets
 /// goes after the heir has declared its widgets.
 struct Withdrawals: Sendable {
@@ -19,11 +20,20 @@ struct Withdrawals: Sendable {
     /// Whether the call in flight belongs to an earlier withdrawal, so that its success says
     /// nothing about this one.
     var isCallOfEarlier = false
+    /// Whether the call in flight asks which values go with the widgets, and removes nothing.
+    var isForeseeing = false
     var heir: String?
     /// The line for the log, when the bundle is removed.
     var note: HostState.RemovalNote?
     /// Whether the heir has declared its widgets since, so that it has taken over those it has.
     var isTaken = false
+    /// The values of users that go with the widgets, as the daemon foresees them; nil before its
+    /// answer. The answer to the removal has them, too, but it can be lost.
+    var losses: [BundleClaims.KeptField]?
+
+    /// Whether the next call asks for these values. An heir may take widgets over with their values,
+    /// so nothing can be foreseen then.
+    var mustForesee: Bool { phase == .widgets && heir == nil && losses == nil }
   }
 
   /// The effect of an answer.
@@ -110,10 +120,11 @@ struct Withdrawals: Sendable {
       withdrawals[former]?.isTaken = false
     }
     // A call in flight of an earlier withdrawal must be answered first.
-    let call = withdrawals[id]?.call
+    let earlier = withdrawals[id]
     withdrawals[id] = Withdrawal(
-      phase: heir == nil ? .widgets : .kinds, call: call, isCallOfEarlier: call != nil, heir: heir,
-      note: note)
+      phase: heir == nil ? .widgets : .kinds, call: earlier?.call,
+      isCallOfEarlier: earlier?.call != nil, isForeseeing: earlier?.isForeseeing ?? false,
+      heir: heir, note: note)
     return heir == nil ? [] : formers.union([id])
   }
 
@@ -136,23 +147,41 @@ struct Withdrawals: Sendable {
 
   /// The next call of a removal.
   func nextCall(of id: String) -> DaemonCall? {
+    guard let withdrawal = withdrawals[id] else { return nil }
     let set = HostState.provider(of: id)
-    return switch withdrawals[id]?.phase {
+    return switch withdrawal.phase {
+    case .widgets where withdrawal.mustForesee: .foresee([], set: set)
     case .widgets: .declare([], set: set)
     case .kinds: .removeKinds(of: set)
-    case nil: nil
     }
   }
 
-  mutating func called(_ id: String, with call: CallID) { withdrawals[id]?.call = call }
+  mutating func called(_ id: String, with call: CallID) {
+    withdrawals[id]?.isForeseeing = withdrawals[id]?.mustForesee ?? false
+    withdrawals[id]?.call = call
+  }
+
+  /// The values of users that are gone after an answer to the call in flight: those that it names.
+  /// After a failed call, also those that the daemon has foreseen, because an answer may be lost.
+  func losses(of id: String, after answer: DaemonAnswer) -> [BundleClaims.KeptField] {
+    guard let withdrawal = withdrawals[id], !withdrawal.isForeseeing,
+      case .results(let results) = answer
+    else { return [] }
+    let told = BundleClaims.lost(results)
+    guard withdrawal.attempts > 0 else { return told }
+    let foreseen = (withdrawal.losses ?? []).filter { field in
+      !told.contains { $0.widget == field.widget && $0.field.path == field.field.path }
+    }
+    return told + foreseen
+  }
 
   mutating func answered(
     _ result: Result<DaemonAnswer, Failure>, _ id: String, at uptime: Duration,
     _ limits: HostLimits
   ) -> Answered {
     guard var withdrawal = withdrawals[id] else { return .nothing }
-    let isCallOfEarlier = withdrawal.isCallOfEarlier
-    (withdrawal.call, withdrawal.isCallOfEarlier) = (nil, false)
+    let (isCallOfEarlier, isForeseeing) = (withdrawal.isCallOfEarlier, withdrawal.isForeseeing)
+    (withdrawal.call, withdrawal.isCallOfEarlier, withdrawal.isForeseeing) = (nil, false, false)
     guard !withdrawal.isUnwanted else {
       withdrawals[id] = nil
       return .nothing
@@ -161,6 +190,10 @@ struct Withdrawals: Sendable {
     var news: String?
     switch result {
     case .success where isCallOfEarlier: break
+    case .success(let answer) where isForeseeing:
+      withdrawal.attempts = 0
+      withdrawal.losses = []
+      if case .results(let results) = answer { withdrawal.losses = BundleClaims.lost(results) }
     case .success:
       withdrawal.attempts = 0
       let last: Phase = withdrawal.heir == nil ? .kinds : .widgets
