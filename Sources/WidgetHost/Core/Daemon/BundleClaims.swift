@@ -126,9 +126,9 @@ struct BundleClaims: Sendable {
           + "widget \(widget) is removed, and with it the value of "
           + "\(field.path)\(value ?? ""), which was set by \(field.ownerName(names))"
       }
-      return "bundle \(bundle): widget \(widget): the file's \(field.path) has no effect: "
-        + "it was set by \(field.ownerName(names)); \"widgetctl set \(widget) --release"
-        + " \(field.path)\" gives it back to the file"
+      return "bundle \(bundle): widget \(widget): the file's value of \(field.path) has no effect, "
+        + "because the field was set by \(field.ownerName(names)); \"widgetctl set \(widget) "
+        + "--release \(field.path)\" sets the file's value"
     }
   }
 
