@@ -42,9 +42,9 @@ import WidgetModel
     ) { id, kind in id == Samples.id("y") ? kind == b : kind != a }
     #expect(
       warnings == [
-        "version 1.1.0 does not have the widget w, so its data.n is lost: it is 45, set by user "
-          + "4000000000",
-        "version 1.1.0 has the widget y with another kind, so its data.n is lost: it is 45, set by "
+        "version 1.1.0 does not have the widget w, so the value of data.n is lost: 45, set by "
+          + "user 4000000000",
+        "version 1.1.0 has the widget y with another kind, so the value of data.n is lost: 45, set by "
           + "user 4000000000",
       ])
   }

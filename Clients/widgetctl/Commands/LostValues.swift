@@ -99,8 +99,8 @@ enum LostValues {
       } else {
         return nil
       }
-      return "version \(version) \(reason), so its \(entry.field.path) is lost: "
-        + (entry.field.declared.map { "it is \(JSONWriter.compact($0)), " } ?? "it was ")
+      return "version \(version) \(reason), so the value of \(entry.field.path) is lost: "
+        + (entry.field.declared.map { "\(JSONWriter.compact($0)), " } ?? "it was ")
         + "set by \(entry.field.ownerName(Facts.name(ofUser:)))"
     }
   }
