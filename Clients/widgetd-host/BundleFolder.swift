@@ -36,7 +36,7 @@ struct BundleFolder: Sendable {
         return .rollback(
           RollbackBundleResponse(
             bundle: installed(outcome, in: installer), formerVersion: outcome.former ?? "",
-            warnings: outcome.warnings))
+            warnings: outcome.warnings, formerID: outcome.formerID ?? ""))
       case .setDefaults(let set):
         if !set.values.isEmpty || !set.unset.isEmpty {
           try installer.changeSettings(of: set.id, to: set.values, unset: set.unset)
@@ -104,7 +104,9 @@ struct BundleFolder: Sendable {
     case .success(let bundle):
       result.version = bundle.version
       result.kinds = bundle.kinds.map(\.kind.name.rawValue)
-      result.widgets = bundle.widgets.compactMap { $0.id?.rawValue }
+      let widgets = bundle.widgets.filter { $0.id != nil }
+      result.widgets = widgets.compactMap { $0.id?.rawValue }
+      result.widgetKinds = widgets.map(\.kind.rawValue)
     case .failure(let error): result.problem = status(error).message
     }
     return result

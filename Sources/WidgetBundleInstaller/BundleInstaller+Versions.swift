@@ -70,7 +70,7 @@ extension BundleInstaller {
       digest: BundleOrigin(in: try bundles.folder(id))?.digest,
       warnings: droppedSettings(by: bundle)
         + (before.map { BundleInstaller.kindChanges(from: $0, to: bundle) } ?? [])
-        + carried.warnings)
+        + carried.warnings, formerID: before?.id)
   }
 
   /// Puts a folder in the place of a bundle, and keeps the former version.

@@ -70,6 +70,8 @@ public struct BundleInstaller: Sendable {
     public let digest: String?
     /// Warnings: possible mistakes, and names that other bundles also use.
     public let warnings: [String]
+    /// The id in the file of the version that a rollback has replaced; nil if it could not be read.
+    public var formerID: String?
   }
 
   // MARK: - Reading

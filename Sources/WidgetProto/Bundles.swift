@@ -18,10 +18,13 @@ public struct InstalledBundle: Hashable, Sendable {
   public var formerVersion: String
   public var kinds: [String]
   public var widgets: [String]
+  /// The kinds of these widgets, in the same order. An older host does not tell them.
+  public var widgetKinds: [String]
 
   public init(
     id: String = "", version: String = "", folder: String = "", problem: String = "",
-    sha256: String = "", formerVersion: String = "", kinds: [String] = [], widgets: [String] = []
+    sha256: String = "", formerVersion: String = "", kinds: [String] = [], widgets: [String] = [],
+    widgetKinds: [String] = []
   ) {
     self.id = id
     self.version = version
@@ -31,6 +34,7 @@ public struct InstalledBundle: Hashable, Sendable {
     self.formerVersion = formerVersion
     self.kinds = kinds
     self.widgets = widgets
+    self.widgetKinds = widgetKinds
   }
 }
 
@@ -44,6 +48,7 @@ extension InstalledBundle: ConvertibleMessage {
     formerVersion = reader.string(c.pointee.former_version)
     kinds = reader.strings(c.pointee.n_kinds, c.pointee.kinds)
     widgets = reader.strings(c.pointee.n_widgets, c.pointee.widgets)
+    widgetKinds = reader.strings(c.pointee.n_widget_kinds, c.pointee.widget_kinds)
   }
 
   func fill(
@@ -59,6 +64,8 @@ extension InstalledBundle: ConvertibleMessage {
     c.pointee.kinds = try writer.strings("kinds", kinds)
     c.pointee.n_widgets = widgets.count
     c.pointee.widgets = try writer.strings("widgets", widgets)
+    c.pointee.n_widget_kinds = widgetKinds.count
+    c.pointee.widget_kinds = try writer.strings("widget_kinds", widgetKinds)
   }
 }
 
@@ -235,13 +242,17 @@ public struct RollbackBundleResponse: Hashable, Sendable {
   /// The version that was replaced; empty if it could not be read.
   public var formerVersion: String
   public var warnings: [String]
+  /// The id in the file of the replaced version; empty if it is unknown.
+  public var formerID: String
 
   public init(
-    bundle: InstalledBundle = InstalledBundle(), formerVersion: String = "", warnings: [String] = []
+    bundle: InstalledBundle = InstalledBundle(), formerVersion: String = "",
+    warnings: [String] = [], formerID: String = ""
   ) {
     self.bundle = bundle
     self.formerVersion = formerVersion
     self.warnings = warnings
+    self.formerID = formerID
   }
 }
 
@@ -252,6 +263,7 @@ extension RollbackBundleResponse: ConvertibleMessage {
     bundle = try reader.required("bundle", c.pointee.bundle)
     formerVersion = reader.string(c.pointee.former_version)
     warnings = reader.strings(c.pointee.n_warnings, c.pointee.warnings)
+    formerID = reader.string(c.pointee.former_id)
   }
 
   func fill(
@@ -261,6 +273,7 @@ extension RollbackBundleResponse: ConvertibleMessage {
     c.pointee.former_version = try writer.string("former_version", formerVersion)
     c.pointee.n_warnings = warnings.count
     c.pointee.warnings = try writer.strings("warnings", warnings)
+    c.pointee.former_id = try writer.string("former_id", formerID)
   }
 }
 

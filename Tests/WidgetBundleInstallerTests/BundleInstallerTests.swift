@@ -264,6 +264,16 @@ import WidgetModel
     #expect(!warnings.contains { BundleInstaller.isKindChange($0, of: "v") })
   }
 
+  @Test(arguments: [(Texts.bundle("shelf"), "shelf"), ("bundle: [", nil)] as [(String, String?)])
+  func `a rollback tells the id in the file that it replaces`(text: String, id: String?) throws {
+    for version in ["1.0.0", "2.0.0"] {
+      let text = Texts.bundle("desk", version: version)
+      _ = try installer.install(bytes: Array(text.utf8), name: "desk.yaml")
+    }
+    scratch.write("bundles/desk/bundle.yaml", text)
+    #expect(try installer.rollback("desk").formerID == id)
+  }
+
   @Test func `only the previous one of the installed versions is kept`() throws {
     for version in ["1.0.0", "1.1.0", "1.2.0", "1.3.0"] {
       _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")

@@ -239,7 +239,8 @@ struct RandomMessages {
     let synced = ProvideSynced(revision: number())
     let installed = InstalledBundle(
       id: text(), version: text(), folder: text(), problem: text(), sha256: text(),
-      formerVersion: text(), kinds: many { $0.text() }, widgets: many { $0.text() })
+      formerVersion: text(), kinds: many { $0.text() }, widgets: many { $0.text() },
+      widgetKinds: many { $0.text() })
     let install = InstallBundleRequest(
       content: many { UInt8(truncatingIfNeeded: $0.number()) }, fileName: text(), sha256: text())
     let didInstall = InstallBundleResponse(
@@ -248,7 +249,7 @@ struct RandomMessages {
     let delete = DeleteBundleRequest(id: text(), force: number() % 2 == 0)
     let rollback = RollbackBundleRequest(id: text(), version: text())
     let didRollBack = RollbackBundleResponse(
-      bundle: installed, formerVersion: text(), warnings: many { $0.text() })
+      bundle: installed, formerVersion: text(), warnings: many { $0.text() }, formerID: text())
     let setting = BundleSetting(
       name: text(), type: text(), value: maybe { $0.value() }, defaultValue: maybe { $0.value() },
       summary: text())

@@ -1,4 +1,5 @@
 import Testing
+import WidgetBundle
 import WidgetClient
 import WidgetModel
 
@@ -47,6 +48,38 @@ import WidgetModel
         "version 1.1.0 has the widget y with another kind, so the value of data.n is lost: 45, set by "
           + "user 4000000000",
       ])
+  }
+
+  @Test(arguments: [false, true])
+  func `a rollback by the host knows the id and the kinds before and after it`(isOld: Bool) throws {
+    func entry(_ id: String, of bundle: String, _ kind: String = "a") throws -> LostValues.Entry {
+      LostValues.Entry(
+        widget: Samples.id(id),
+        field: FieldOwner(path: "data.n", owner: "user 4000000000", declared: .int(45)),
+        bundle: bundle, kind: try #require(KindName(kind)))
+    }
+    let restored = InstalledBundle(
+      id: "desk", version: "1.0.0", kinds: ["a", "b"], widgets: ["x", "y"],
+      widgetKinds: isOld ? [] : ["a", "b"])
+    // Somebody has changed the id in the file of the replaced version.
+    let answer = RollbackBundleResponse(bundle: restored, formerID: isOld ? "" : "shelf")
+    let values = [
+      try entry("x", of: "shelf"), try entry("y", of: "shelf"), try entry("z", of: "desk"),
+      try entry("other", of: "lamp"),
+    ]
+    let lost = BundleRemote.lost(by: answer, of: "desk", values)
+    let words = [
+      "version 1.0.0 has the widget y with another kind, so its data.n is lost: it is 45, set by "
+        + "user 4000000000",
+      "version 1.0.0 does not have the widget z, so its data.n is lost: it is 45, set by user "
+        + "4000000000",
+    ]
+    #expect(lost == (isOld ? Array(words.suffix(1)) : words))
+    let outline = restored.outline
+    #expect((outline == nil) == isOld)
+    guard !isOld else { return }
+    #expect(outline?.kinds.map(\.kind.name.rawValue) == ["a", "b"])
+    #expect(outline?.widgets.map(\.kind.rawValue) == ["a", "b"])
   }
 
   @Test func `a new version without a daemon names the widgets whose values nobody knows`() throws {

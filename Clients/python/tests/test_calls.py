@@ -1,6 +1,7 @@
 """Each call of the client: its request and its answer."""
 
 import asyncio
+import dataclasses
 
 import widgetd
 from widgetd import methods, model
@@ -260,10 +261,15 @@ class CallTests(DaemonCase):
             6,
         )
         installed_pb = pb.InstalledBundle(
-            id="b", version="1.0.0", folder="/f/b", former_version="0.9.0", widgets=["w"]
+            id="b",
+            version="1.0.0",
+            folder="/f/b",
+            former_version="0.9.0",
+            widgets=["w"],
+            widget_kinds=["k"],
         )
         installed = widgetd.InstalledBundle(
-            "b", "1.0.0", "/f/b", former_version="0.9.0", widgets=("w",)
+            "b", "1.0.0", "/f/b", former_version="0.9.0", widgets=("w",), widget_kinds=("k",)
         )
         change = widgetd.BundleChange(installed, "0.9.0", ("look",))
         self.check(
@@ -294,9 +300,9 @@ class CallTests(DaemonCase):
             catalog,
             pb.RollbackBundleRequest(id="b", version="0.9.0"),
             pb.RollbackBundleResponse(
-                bundle=installed_pb, former_version="0.9.0", warnings=["look"]
+                bundle=installed_pb, former_version="0.9.0", warnings=["look"], former_id="c"
             ),
-            change,
+            dataclasses.replace(change, former_id="c"),
         )
         self.check(
             lambda c: c.set_bundle_defaults("b", {"unit": "F"}, unset=["city"]),

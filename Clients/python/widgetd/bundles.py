@@ -27,6 +27,8 @@ class InstalledBundle:
     #: The kinds and widgets that it declares.
     kinds: tuple[str, ...] = ()
     widgets: tuple[str, ...] = ()
+    #: The kinds of these widgets, in the same order; empty if the host is older.
+    widget_kinds: tuple[str, ...] = ()
 
     @staticmethod
     def from_pb(message: catalog_service_pb2.InstalledBundle) -> InstalledBundle:
@@ -39,6 +41,7 @@ class InstalledBundle:
             message.former_version,
             tuple(message.kinds),
             tuple(message.widgets),
+            tuple(message.widget_kinds),
         )
 
 
@@ -52,6 +55,8 @@ class BundleChange:
     former_version: str = ""
     #: Warnings about possible mistakes.
     warnings: tuple[str, ...] = ()
+    #: Of rollback_bundle: the id in the replaced version's file; empty if it is unknown.
+    former_id: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@ import Glibc
 import WidgetBundle
 import WidgetBundleInstaller
 import WidgetClient
+import WidgetExpression
 import WidgetModel
 
 /// `--remote`: the host carries out the command in its folder, on its machine.
@@ -73,6 +74,27 @@ extension BundleSource {
     case .ended:
       throw CommandFailure(.otherError, "\(path) cannot be read; the line above has the reason")
     }
+  }
+}
+
+extension InstalledBundle {
+  /// The bundle with only the names of its kinds and widgets, as far as the daemon's refusals depend
+  /// on them. Nil if an older host does not tell the kinds of the widgets.
+  var outline: Bundle? {
+    guard widgets.count == widgetKinds.count else { return nil }
+    return Bundle(
+      id: id, version: version,
+      kinds: kinds.compactMap { name in
+        KindName(name).map { kind in
+          BundleKind(
+            kind: Kind(name: kind),
+            scope: BundleScope(environment: ExpressionEnvironment(variables: [])))
+        }
+      },
+      widgets: zip(widgets, widgetKinds).compactMap { widget, kind in
+        guard let id = WidgetID(widget), let kind = KindName(kind) else { return nil }
+        return WidgetSpec(id: id, kind: kind)
+      })
   }
 }
 
@@ -249,21 +271,46 @@ enum BundleRemote {
 
   static func rollback(_ id: String, to version: String?, _ global: GlobalOptions) async throws {
     let session = try global.session()
-    let values = await LostValues.ask(of: [id], session) ?? []
+    // Only the answer has the id in the file that is replaced. The question comes before the host
+    // loads the other version.
+    let values = await LostValues.ask(of: nil, session) ?? []
     let answer = try await advising(global, having: id) { () async throws(ClientError) in
       try await session.client.rollbackBundle(
         RollbackBundleRequest(id: id, version: version ?? ""), options: session.options)
     }
-    let lost = LostValues.warnings(
-      values, restored: answer.bundle.version, answer.bundle.widgets
-    ) { id, _ in
-      answer.warnings.contains { BundleInstaller.isKindChange($0, of: id.rawValue) }
+    var refusals: [String] = []
+    if let restored = answer.bundle.outline {
+      refusals =
+        await BundleOutlook.of(restored, global)?
+        .refusals(replacing: answer.formerID.nonEmpty ?? id) ?? []
     }
-    let warnings = answer.warnings.map(advice) + lost
+    let warnings = answer.warnings.map(advice) + lost(by: answer, of: id, values) + refusals
     for warning in warnings { BundleText.warn(warning) }
     session.printer.print(
       document(answer.bundle, former: answer.formerVersion, warnings: warnings)
     ) { broughtBack(answer) }
+  }
+
+  /// A warning for each value of users that is lost, because the restored version does not have the
+  /// widget, or has it with another kind.
+  ///
+  /// - Parameter values: of the widgets of all bundles, before the rollback.
+  static func lost(
+    by answer: RollbackBundleResponse, of id: String, _ values: [LostValues.Entry]
+  ) -> [String] {
+    let restored = answer.bundle
+    let kinds = Dictionary(
+      zip(restored.widgets, restored.widgetKinds), uniquingKeysWith: { first, _ in first })
+    return LostValues.warnings(
+      values.filter { $0.bundle == id || $0.bundle == answer.formerID },
+      restored: restored.version, restored.widgets
+    ) { widget, kind in
+      // An older host names only the changes of kinds between two versions.
+      guard let next = kinds[widget.rawValue] else {
+        return answer.warnings.contains { BundleInstaller.isKindChange($0, of: widget.rawValue) }
+      }
+      return kind.map { $0.rawValue != next } ?? false
+    }
   }
 
   static func remove(_ ids: [String], force: Bool, _ global: GlobalOptions) async throws {

@@ -29,23 +29,28 @@ enum LostValues {
 
   /// The values that the removal of some bundles would lose. Nil if the daemon does not answer.
   ///
-  /// - Parameter folder: The folder of bundles; nil for the host's. A host may run the bundles from
-  ///   another folder.
+  /// - Parameters:
+  ///   - bundles: Nil for all bundles.
+  ///   - folder: The folder of bundles; nil for the host's. A host may run the bundles from another
+  ///     folder.
   static func ask(
-    of bundles: [String], in folder: String? = nil, _ session: Session?
+    of bundles: [String]?, in folder: String? = nil, _ session: Session?
   ) async -> [Entry]? {
     let paths = ["kind", "owners", "data", "parameters", "labels", "presence", "apply_set"]
     guard let session, let mask = try? ReadMask(paths: paths),
       let widgets = try? await session.list(Selector(), mask: mask).widgets
     else { return nil }
-    let run = Set(
-      bundles.filter { bundle in
-        guard let folder else { return true }
-        let shown = widgets.first { $0.widget.id.rawValue == "bundle/\(bundle)" }?.widget
-        return shown?.data["path"]?.plainText.hasPrefix("\(folder)/") == true
-      })
+    let run = bundles.map { bundles in
+      Set(
+        bundles.filter { bundle in
+          guard let folder else { return true }
+          let shown = widgets.first { $0.widget.id.rawValue == "bundle/\(bundle)" }?.widget
+          return shown?.data["path"]?.plainText.hasPrefix("\(folder)/") == true
+        })
+    }
     return widgets.flatMap { tagged -> [Entry] in
-      guard let bundle = RemoveCommand.bundle(of: tagged.widget.applySet), run.contains(bundle)
+      guard let bundle = RemoveCommand.bundle(of: tagged.widget.applySet),
+        run?.contains(bundle) != false
       else { return [] }
       return entries(of: tagged.widget, tagged.owners).map { entry in
         var entry = entry

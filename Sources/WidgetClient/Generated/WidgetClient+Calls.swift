@@ -231,7 +231,7 @@ extension WidgetClient {
     try await call(.installBundle, request, options)
   }
 
-  /// Lists the bundles in the host's folder.
+  /// Lists the bundles in the host's folder: the one in which InstallBundle installs.
   public func listBundles(
     _ request: ListBundlesRequest = ListBundlesRequest(), options: CallOptions = CallOptions()
   ) async throws(ClientError) -> ListBundlesResponse {

@@ -161,7 +161,10 @@ class CatalogCalls(BaseCalls):
         request = catalog_service_pb2.RollbackBundleRequest(id=_text(id), version=_text(version))
         answer = self.call(methods.ROLLBACK_BUNDLE, request, timeout=timeout)
         return BundleChange(
-            InstalledBundle.from_pb(answer.bundle), answer.former_version, tuple(answer.warnings)
+            InstalledBundle.from_pb(answer.bundle),
+            answer.former_version,
+            tuple(answer.warnings),
+            answer.former_id,
         )
 
     def set_bundle_defaults(

@@ -158,6 +158,7 @@ class InstalledBundle(_message.Message):
     SHA256_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     WIDGETS_FIELD_NUMBER: _ClassVar[int]
+    WIDGET_KINDS_FIELD_NUMBER: _ClassVar[int]
     folder: str
     former_version: str
     id: str
@@ -165,8 +166,9 @@ class InstalledBundle(_message.Message):
     problem: str
     sha256: str
     version: str
+    widget_kinds: _containers.RepeatedScalarFieldContainer[str]
     widgets: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., version: _Optional[str] = ..., folder: _Optional[str] = ..., problem: _Optional[str] = ..., sha256: _Optional[str] = ..., former_version: _Optional[str] = ..., kinds: _Optional[_Iterable[str]] = ..., widgets: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., version: _Optional[str] = ..., folder: _Optional[str] = ..., problem: _Optional[str] = ..., sha256: _Optional[str] = ..., former_version: _Optional[str] = ..., kinds: _Optional[_Iterable[str]] = ..., widgets: _Optional[_Iterable[str]] = ..., widget_kinds: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class KindResult(_message.Message):
     __slots__: tuple[str, ...]
@@ -233,12 +235,14 @@ class RollbackBundleRequest(_message.Message):
 class RollbackBundleResponse(_message.Message):
     __slots__: tuple[str, ...]
     BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    FORMER_ID_FIELD_NUMBER: _ClassVar[int]
     FORMER_VERSION_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     bundle: InstalledBundle
+    former_id: str
     former_version: str
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, bundle: _Optional[_Union[InstalledBundle, _Mapping[str, object]]] = ..., former_version: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, bundle: _Optional[_Union[InstalledBundle, _Mapping[str, object]]] = ..., former_version: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ..., former_id: _Optional[str] = ...) -> None: ...
 
 class SetBundleDefaultsRequest(_message.Message):
     __slots__: tuple[str, ...]

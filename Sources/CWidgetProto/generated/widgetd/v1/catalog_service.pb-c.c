@@ -2187,7 +2187,7 @@ const ProtobufCMessageDescriptor widgetd__v1__update_theme_response__descriptor 
   (ProtobufCMessageInit) widgetd__v1__update_theme_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__installed_bundle__field_descriptors[8] =
+static const ProtobufCFieldDescriptor widgetd__v1__installed_bundle__field_descriptors[9] =
 {
   {
     "id",
@@ -2285,6 +2285,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__installed_bundle__field_descr
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "widget_kinds",
+    9,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__InstalledBundle, n_widget_kinds),
+    offsetof(Widgetd__V1__InstalledBundle, widget_kinds),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__installed_bundle__field_indices_by_name[] = {
   2,   /* field[2] = folder */
@@ -2294,12 +2306,13 @@ static const unsigned widgetd__v1__installed_bundle__field_indices_by_name[] = {
   3,   /* field[3] = problem */
   4,   /* field[4] = sha256 */
   1,   /* field[1] = version */
+  8,   /* field[8] = widget_kinds */
   7,   /* field[7] = widgets */
 };
 static const ProtobufCIntRange widgetd__v1__installed_bundle__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 8 }
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__installed_bundle__descriptor =
 {
@@ -2309,7 +2322,7 @@ const ProtobufCMessageDescriptor widgetd__v1__installed_bundle__descriptor =
   "Widgetd__V1__InstalledBundle",
   "widgetd.v1",
   sizeof(Widgetd__V1__InstalledBundle),
-  8,
+  9,
   widgetd__v1__installed_bundle__field_descriptors,
   widgetd__v1__installed_bundle__field_indices_by_name,
   1,  widgetd__v1__installed_bundle__number_ranges,
@@ -2633,7 +2646,7 @@ const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_request__descripto
   (ProtobufCMessageInit) widgetd__v1__rollback_bundle_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__rollback_bundle_response__field_descriptors[3] =
+static const ProtobufCFieldDescriptor widgetd__v1__rollback_bundle_response__field_descriptors[4] =
 {
   {
     "bundle",
@@ -2671,16 +2684,29 @@ static const ProtobufCFieldDescriptor widgetd__v1__rollback_bundle_response__fie
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "former_id",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RollbackBundleResponse, former_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__rollback_bundle_response__field_indices_by_name[] = {
   0,   /* field[0] = bundle */
+  3,   /* field[3] = former_id */
   1,   /* field[1] = former_version */
   2,   /* field[2] = warnings */
 };
 static const ProtobufCIntRange widgetd__v1__rollback_bundle_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_response__descriptor =
 {
@@ -2690,7 +2716,7 @@ const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_response__descript
   "Widgetd__V1__RollbackBundleResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__RollbackBundleResponse),
-  3,
+  4,
   widgetd__v1__rollback_bundle_response__field_descriptors,
   widgetd__v1__rollback_bundle_response__field_indices_by_name,
   1,  widgetd__v1__rollback_bundle_response__number_ranges,

@@ -250,10 +250,12 @@ struct  Widgetd__V1__InstalledBundle
   char **kinds;
   size_t n_widgets;
   char **widgets;
+  size_t n_widget_kinds;
+  char **widget_kinds;
 };
 #define WIDGETD__V1__INSTALLED_BUNDLE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__installed_bundle__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL }
 
 
 struct  Widgetd__V1__InstallBundleRequest
@@ -340,10 +342,11 @@ struct  Widgetd__V1__RollbackBundleResponse
   char *former_version;
   size_t n_warnings;
   char **warnings;
+  char *former_id;
 };
 #define WIDGETD__V1__ROLLBACK_BUNDLE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__rollback_bundle_response__descriptor) \
-    , NULL, (char *)protobuf_c_empty_string, 0,NULL }
+    , NULL, (char *)protobuf_c_empty_string, 0,NULL, (char *)protobuf_c_empty_string }
 
 
 struct  Widgetd__V1__BundleSetting
