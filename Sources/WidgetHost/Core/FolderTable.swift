@@ -7,6 +7,8 @@ struct FolderState: Sendable {
   /// The digest of the file of the running version; nil if the daemon refused that version.
   fileprivate(set) var goodDigest: UInt64?
   fileprivate(set) var problem: String?
+  /// When this host first saw that the file has a mistake, or that it is missing.
+  fileprivate(set) var problemTime: Timestamp?
   /// The problem, for widgets of other owners; nil for the same words.
   fileprivate(set) var problemOfOthers: String?
   /// The last valid bundle in the folder.
@@ -80,11 +82,16 @@ struct FolderTable: Sendable {
   /// A folder has a file that is not a bundle.
   ///
   /// - Returns: whether that is news.
-  mutating func found(broken problem: String, digest: UInt64, in path: String) -> Bool {
+  mutating func found(
+    broken problem: String, digest: UInt64, in path: String, at time: Timestamp
+  ) -> Bool {
     if let folder = folders[path], folder.digest == digest, folder.problem == problem {
       return false
     }
     add(path, fallbackID: HostState.id(ofFolder: path))
+    if folders[path]?.problem == nil || folders[path]?.absence != nil {
+      folders[path]?.problemTime = time
+    }
     folders[path]?.returned()
     folders[path]?.digest = digest
     folders[path]?.problem = problem
@@ -143,8 +150,9 @@ struct FolderTable: Sendable {
   ///   time stands still.
   mutating func miss(
     _ path: String, _ absence: HostState.Absence, problem: String, forOthers words: String,
-    until removal: Duration?
+    until removal: Duration?, at time: Timestamp
   ) {
+    if folders[path]?.absence == nil { folders[path]?.problemTime = time }
     folders[path]?.absence = absence
     folders[path]?.problem = problem
     folders[path]?.problemOfOthers = words

@@ -102,15 +102,17 @@ extension HostState {
     var removal: Duration?
     switch absence {
     case .unavailable(let reason):
-      let what = "\(reason), so \(path) cannot be read"
+      let what = "\(reason)\(HostState.unreadable(path))"
       problem = (
         "\(what); the widgets of the bundle stay and are stale; bring the folder back",
         "\(what); bundle \(id) in it has the kind of this widget, which stays and is stale; bring"
           + " the folder back"
       )
     case .missing, .removed:
-      var what = "\(path) has no bundle's file any more; put the file or folder back"
-      if case .broken(let words, _)? = folders[path]?.suspicion { what = "\(words). Do this" }
+      var what = "\(HostState.lacking(path)); put the file or folder back"
+      if case .broken(let words, _)? = folders[path]?.suspicion {
+        what = words + HostState.suspected
+      }
       if isDaemonAway {
         what += " within \(limits.absenceMax.components.seconds) seconds after the daemon is back"
       } else {
@@ -127,15 +129,30 @@ extension HostState {
       )
     }
     folders.miss(
-      path, absence, problem: problem.own, forOthers: problem.others, until: removal)
+      path, absence, problem: problem.own, forOthers: problem.others, until: removal,
+      at: now.wall)
     return problem
+  }
+
+  /// The words about a folder without a bundle's file, and about one that cannot be read.
+  private static func lacking(_ path: String) -> String {
+    "\(path) has no bundle's file any more"
+  }
+  private static func unreadable(_ path: String) -> String { ", so \(path) cannot be read" }
+  /// The words after those about a file that probably was meant as the bundle's.
+  private static let suspected = ". Do this"
+
+  /// Whether a problem is that the folder of a bundle is missing, or its file.
+  static func isAbsence(_ problem: String, of path: String) -> Bool {
+    problem.hasPrefix(lacking(path)) || problem.contains(unreadable(path))
+      || problem.contains("\(suspected)\(endPrefix)") || problem.contains("\(suspected) within ")
   }
 
   /// The words before the time of a removal.
   static let endPrefix = " by "
 
-  /// The latest end that the error of a widget of a bundle promises; nil if no widget waits for its
-  /// removal.
+  /// The latest end that the error of a widget of a bundle promises; nil if no widget stays for a
+  /// while.
   private func lastHold(of id: String) -> Duration? { running[id]?.held.map(\.deadline).max() }
 
   /// The latest time that an earlier host has promised for the removal of a missing bundle, or of a

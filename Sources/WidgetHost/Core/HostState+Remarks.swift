@@ -69,7 +69,7 @@ extension HostState {
   /// A line for each widget that waits for its removal, as its error has it.
   func heldRemarks(_ current: RunningBundle?) -> [String] {
     guard let current else { return [] }
-    return current.held.prefix(limits.failuresShownMax).map { widget in
+    return current.held.filter(\.runs).prefix(limits.failuresShownMax).map { widget in
       let id = widget.id
       let isDeclared = current.instance.bundle.widgets.contains { $0.id == id }
       let what = isDeclared ? "gives widget \(id) another kind" : "no longer has widget \(id)"

@@ -65,6 +65,14 @@ extension HostState {
       }
     }
 
+    /// Whether the last host has shown a problem like the present one, so that its age continues.
+    ///
+    /// - Parameter isAbsent: whether the folder or the file is missing now.
+    func hadProblem(isAbsent: Bool) -> Bool {
+      let problem = text("problem")
+      return !problem.isEmpty && HostState.isAbsence(problem, of: path) == isAbsent
+    }
+
     private func text(_ key: String) -> String {
       if case .string(let text)? = shown[key] { text } else { "" }
     }

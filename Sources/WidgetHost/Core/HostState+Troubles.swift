@@ -61,6 +61,7 @@ extension HostState {
       for known in folder.remembered where running[known.id] == nil {
         troubles[HostState.provider(of: known.id)] = BundleTrouble(
           path: path, words: problem, wordsForOthers: folder.problemOfOthers ?? problem,
+          since: known.hadProblem(isAbsent: folder.absence != nil) ? nil : folder.problemTime,
           isAbsent: folder.absence != nil, isRunning: false, kinds: known.kinds)
       }
     }

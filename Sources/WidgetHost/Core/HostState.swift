@@ -102,7 +102,9 @@ public struct HostState: Sendable {
     var outputs: [Output] = []
     switch found {
     case .broken(let problem, let digest):
-      guard folders.found(broken: problem, digest: digest, in: path) else { return [] }
+      guard folders.found(broken: problem, digest: digest, in: path, at: now.wall) else {
+        return []
+      }
       outputs.append(.report(problem))
       if let id = running.bundle(in: path) { outputs += setProblem(problem, of: id, at: now) }
     case .bundle(let bundle, let digest), .installed(let bundle, let digest):

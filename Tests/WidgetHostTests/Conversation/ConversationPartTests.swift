@@ -106,6 +106,31 @@ struct ConversationPartTests {
     #expect(holds.isEmpty)
   }
 
+  @Test func `a time that an error has promised counts until the widget is removed`() throws {
+    let bundle = try BundleReader.read(
+      "{bundle: a, format: 1, version: 1.0.0, kinds: {k: {content: {label: x}}},"
+        + " widgets: {w: {kind: k}}}")
+    let claims = BundleClaims(of: bundle)
+    let widget = try widget("w")
+    let start = HostTime(wall: .epoch, uptime: .zero)
+    var holds = Holds()
+    _ = holds.leave(widget, until: .seconds(30))
+    #expect(holds.shown(of: claims).isEmpty)
+    holds.set(Holds.Cause(change: "x", isDeclared: false, values: "data.n"), of: widget.id)
+    #expect(holds.show(widget.id, beside: [], at: start) != nil)
+    func promises() -> [Duration] { holds.shown(of: claims).map(\.deadline) }
+    #expect(holds.shown(of: claims).map(\.runs) == [true] && promises() == [.seconds(30)])
+    holds.take([widget.id])
+    #expect(holds.shown(of: claims).map(\.runs) == [false] && promises() == [.seconds(30)])
+    holds.giveBack([widget.id])
+    holds.suspend(claims)
+    #expect(holds.shown(of: claims).map(\.runs) == [false] && promises() == [.seconds(30)])
+    holds.recall(widget.id, saying: "refused")
+    #expect(holds.shown(of: claims).map(\.runs) == [false] && promises() == [.seconds(30)])
+    holds.end(widget.id)
+    #expect(promises() == [])
+  }
+
   @Test func `the end of a widget's time is delayed for a limited time`() throws {
     let widget = try widget("w")
     var holds = Holds()
@@ -201,7 +226,9 @@ struct ConversationPartTests {
   @Test func `the order of folders is the order in which they were found`() {
     var folders = FolderTable()
     let bundle = Bundle(id: "a", version: "1.0.0")
-    let broken = (0..<2).map { _ in folders.found(broken: "no", digest: 1, in: "/b/y") }
+    let broken = (0..<2).map { _ in
+      folders.found(broken: "no", digest: 1, in: "/b/y", at: .epoch)
+    }
     #expect(broken == [true, false])
     let first = folders.found(bundle, digest: 2, isInstalled: false, in: "/b/x")
     let second = folders.found(bundle, digest: 3, isInstalled: false, in: "/b/y")

@@ -5,12 +5,16 @@ import WidgetModel
 /// be a slip, so widgets on which users have set values stay for a while, stale. Meanwhile, another
 /// bundle can take them over.
 struct Holds: Sendable {
-  /// A widget that waits, and the time of its removal.
+  /// A widget that stays for a while, and the time of its removal, as its error has it.
   struct Waiting: Hashable, Sendable {
     let id: WidgetID
     let end: Timestamp
     /// The same time on the clock of deadlines.
     let deadline: Duration
+    /// Whether the time runs. It does not run while a version with the widget is loaded or refused,
+    /// or while another bundle takes the widget over. The promise stays: if the bundle is removed
+    /// meanwhile, its widgets stay until this time.
+    var runs = true
   }
 
   /// The parts of the error of a widget that waits.
@@ -110,11 +114,13 @@ struct Holds: Sendable {
       .sorted(by: WidgetID.inOrder)
   }
 
-  /// The same widgets, with the ends that their errors have.
+  /// The widgets of a bundle that stay for a while, with the ends that their errors have had last, in
+  /// order.
   func shown(of claims: BundleClaims) -> [Waiting] {
-    waiting(of: claims).compactMap { id in
-      holds[id]?.shown.map { Waiting(id: id, end: $0.time, deadline: $0.end) }
-    }
+    holds.compactMap { id, hold -> Waiting? in
+      guard claims.has(hold.set), hold.phase != .over, let shown = hold.shown else { return nil }
+      return Waiting(id: id, end: shown.time, deadline: shown.end, runs: hold.end != nil)
+    }.sorted { WidgetID.inOrder($0.id, $1.id) }
   }
 
   /// Whether widgets of a set stay for a while.
