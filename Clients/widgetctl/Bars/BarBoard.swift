@@ -212,7 +212,8 @@ struct BarBoard: Sendable {
         widget.repeatsError(staleness)
           ? "stale: its data may be old" : "stale: \(staleness.words(since))")
     }
-    return lines + widget.untoldFailures.map { $0.words(since) }
+    let kept = widget.keepingPromises(at: dates.now, staleness)
+    return lines + kept.untoldFailures.map { $0.words(since) }
   }
 
   private static func since(_ time: Timestamp, _ dates: DateText) -> String {

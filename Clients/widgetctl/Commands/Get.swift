@@ -86,15 +86,19 @@ struct GetCommand: AsyncParsableCommand {
   }
 
   private func show(_ found: [Found], _ providers: ProviderFacts, _ printer: Printer) {
+    let now = Timestamp.wallClock()
+    func kept(_ widget: Widget) -> Widget {
+      widget.keepingPromises(at: now, providers.staleness(of: widget))
+    }
     func table() -> String {
       guard fields.paths.isEmpty else {
         return found.flatMap(\.values).map { $0 + "\n" }.joined()
       }
       guard !found.isEmpty else { return "" }
-      return printer.table(of: found.map(\.widget))
+      return printer.table(of: found.map { kept($0.widget) })
         + found.map {
           GetCommand.problems(
-            of: $0.widget, providers, owners: $0.owners, namesWidget: found.count > 1)
+            of: kept($0.widget), providers, owners: $0.owners, namesWidget: found.count > 1)
         }.joined()
     }
     if ids.count == 1, let only = found.first {
@@ -123,10 +127,13 @@ struct GetCommand: AsyncParsableCommand {
       return Found(widget: answer.widget, document: document, values: [], owners: answer.owners)
     }
     let escapes = escape || Terminal.outputIsTerminal
+    let told =
+      fields.paths.contains("error")
+      ? await answer.widget.keepingPromises(at: .wallClock(), session) : answer.widget
     do throws(CommandFailure) {
       let values = try fields.paths.map { (path) throws(CommandFailure) in
         path == "error"
-          ? GetCommand.errorText(of: answer.widget)
+          ? GetCommand.errorText(of: told)
           : try GetCommand.text(of: path, in: document, id: id, escapes: escapes)
       }
       return Found(widget: answer.widget, document: document, values: values)

@@ -215,7 +215,8 @@ extension LiveBoard {
       lines += LiveBoard.lines("! " + problem, end: "", room, most: LiveBoard.errorRowsMax)
         .map { ($0, "color.error") }
     }
-    for failure in widget.untoldFailures {
+    let kept = widget.keepingPromises(at: dates.now, facts(about: widget))
+    for failure in kept.untoldFailures {
       let words = if case .error(let error) = failure { error.words } else { failure.reason }
       let age = failure.since.map { " (for \(dates.age(of: $0)))" } ?? ""
       lines += LiveBoard.lines("! " + words, end: age, room, most: LiveBoard.errorRowsMax)

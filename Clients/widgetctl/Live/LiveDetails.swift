@@ -153,7 +153,9 @@ struct LiveDetails {
       if case .error = failure { return nil }
       return Line(text: failure.words { "for \(dates.age(of: $0))" }, token: "color.error")
     }
-    let lines = (widget.error?.all ?? []).flatMap { error in
+    let reason = Staleness(widget: widget, kind: kind, bundle: bundle, host: host)
+    let kept = widget.keepingPromises(at: dates.now, reason)
+    let lines = (kept.error?.all ?? []).flatMap { error in
       [error.reason.onOneLine + (error.since.map { ", since \(ago($0))" } ?? "")]
         + error.message.split(whereSeparator: \.isNewline).map { String($0).onOneLine }
     }

@@ -42,6 +42,7 @@ struct RenderPage: Sendable {
   private func drawing(
     of widget: Widget, _ kinds: KindNames, _ images: PictureCache, notice: String?
   ) -> Drawing {
+    let widget = widget.keepingPromises(at: self.dates.now, kinds.providers.staleness(of: widget))
     var look = DrawingLook(theme: theme, appearance: appearance) { images.image(of: $0) }
     look.imageProblem = { images.problem(of: $0) }
     look.isPrivate = isPrivate

@@ -62,6 +62,7 @@ struct PicturePage: Sendable {
 
   /// The lines above a widget's content, the content, and the lines below it.
   private func grids(of widget: Widget, kinds: KindNames, fillsPage: Bool) -> [CellGrid] {
+    let widget = widget.keepingPromises(at: dates.now, kinds.providers.staleness(of: widget))
     var above: [Node] = []
     let presence = widget.presence.state
     if isTitled || presence != .visible {

@@ -132,7 +132,8 @@ struct WatchPrinter: Sendable {
 
   /// `! failed: no answer (for 5m)`; nil if nothing has failed.
   private func failure(of widget: Widget) -> String? {
-    widget.failureSummary(DateText(now: now())).map { "! \($0)" }
+    let now = self.now()
+    return widget.keepingPromises(at: now).failureSummary(DateText(now: now)).map { "! \($0)" }
   }
 
   /// A widget that appears, in short. The reason of its failure comes before the data, whose end may be

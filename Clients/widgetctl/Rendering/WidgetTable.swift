@@ -18,7 +18,7 @@ extension Table {
     providers: ProviderFacts? = nil, projection: (Widget) -> Widget = { $0 }
   ) -> Table {
     var table = Table("ID", "KIND", "STATE", "REVISION", "AGE", "DATA", yielding: "KIND")
-    for widget in widgets {
+    for widget in widgets.map({ $0.keepingPromises(at: now, providers?.staleness(of: $0)) }) {
       var failure = reasons ? widget.failureMark(now: now) : ""
       var reason = failure.isEmpty ? nil : widget.failures.first?.reason
       if let staleness = providers?.staleness(of: widget), !widget.repeatsError(staleness) {
