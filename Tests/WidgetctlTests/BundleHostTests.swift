@@ -189,13 +189,13 @@ import WidgetModel
     let trouble = StoreTrouble(StoreFailure(message: "/db: no space left", since: .epoch))
     let words = "widgetd cannot store changes since 1970-01-01T00:00:00Z: /db: no space left"
     let running = BundleStanding(try widget(["state": .string("running")]), store: trouble)
-    #expect(running.text == "failing: \(words)")
+    #expect(running.text == "failing: \(words)" && running.isFailing && !running.hasFailed)
     let failing = BundleStanding(
       try widget(["state": .string("failing"), "problem": .string("x")]), store: trouble)
     #expect(failing.text == "failing: \(words) (and 1 more)")
     let failed = BundleStanding(
       try widget(["state": .string("failed"), "problem": .string("x")]), store: trouble)
-    #expect(failed.text == "failed: x")
+    #expect(failed.text == "failed: x" && failed.hasFailed && !failed.isFailing)
   }
 
   @Test(arguments: [

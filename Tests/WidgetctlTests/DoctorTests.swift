@@ -106,7 +106,7 @@ struct DoctorTests {
         folder: "/b", count: count,
         host: .running(
           folders: ["/a", "/c"], stub: true, problem: missing + "\n/c is not a folder"),
-        failing: ["desk"])
+        failed: ["desk"])
     }
     let finding = facts.finding("bundles")
     #expect(finding?.grade == .warn)
@@ -118,14 +118,16 @@ struct DoctorTests {
   }
 
   @Test(arguments: [0, 2])
-  func `bundles that have failed are named`(count: Int) {
+  func `bundles that have failed, and those that are failing, are named`(count: Int) {
     let facts = Facts.sound.with {
       $0.bundles = .init(
-        folder: "/b", count: count, host: .running(folders: ["/b"]), failing: ["desk", "mail"])
+        folder: "/b", count: count, host: .running(folders: ["/b"]), failed: ["desk", "mail"],
+        failing: ["clock"])
     }
     #expect(facts.finding("bundles")?.grade == .warn)
     #expect(
-      facts.finding("bundles")?.found == "widgetd-host runs /b; 2 bundles have failed: desk, mail")
+      facts.finding("bundles")?.found
+        == "widgetd-host runs /b; 2 bundles have failed: desk, mail; a bundle is failing: clock")
     #expect(facts.finding("bundles")?.mend?.contains("bundle ls --remote") == true)
   }
 
@@ -137,7 +139,7 @@ struct DoctorTests {
     #expect(
       facts.finding("bundles")?.found
         == "widgetd-host runs /b; stopped: not in a folder of this host: desk")
-    #expect(facts.finding("bundles")?.mend?.contains("ls --kind bundle") == true)
+    #expect(facts.finding("bundles")?.mend?.contains("bundle ls --remote") == true)
   }
 
   @Test(arguments: [

@@ -59,22 +59,25 @@ struct StatusTests {
     let missing = report.text(Samples.plain)
     #expect(missing.contains("Bundles: no widgetd-host runs; the last one ran /b; start it with `"))
     report.host = .running(folders: ["/b"])
-    report.failingBundles = ["clock", "feed"]
+    report.failedBundles = ["clock", "feed"]
+    report.failingBundles = ["desk", "mail"]
     #expect(
       report.text(Samples.plain).contains(
         """
         Bundles: widgetd-host runs /b
                     2 bundles have failed: clock, feed; `widgetctl bundle ls --remote`
+                    2 bundles are failing: desk, mail; `widgetctl bundle ls --remote`
 
         """))
     #expect("\(report.document)".contains("feed"))
+    report.failedBundles = []
     report.failingBundles = []
     report.stoppedBundles = ["clock"]
     #expect(
       report.text(Samples.plain).contains(
         """
         Bundles: widgetd-host runs /b
-                    stopped: not in a folder of this host: clock; `widgetctl ls --kind bundle`
+                    stopped: not in a folder of this host: clock; `widgetctl bundle ls --remote`
 
         """))
   }

@@ -20,8 +20,11 @@ struct BundleStanding: Hashable, Sendable {
   /// Whether a host runs, and this bundle is not in its folders.
   private(set) var isElsewhere = false
 
-  /// Whether it fails, or should run and does not.
-  var hasFailed: Bool { isBad && !isElsewhere }
+  /// Whether it should run and does not. In the state `failed`, the previous version can run.
+  var hasFailed: Bool { isBad && !isElsewhere && !isFailing }
+
+  /// Whether it runs, and a source, an action or the content of its widgets fails.
+  var isFailing: Bool { state == "failing" }
 
   var isBad: Bool { state != "running" }
 
@@ -87,10 +90,17 @@ struct BundleStanding: Hashable, Sendable {
   }
 
   /// `a bundle has failed: clock`, `2 bundles have failed: clock, feed`. Nil if none has failed.
-  static func words(forFailing ids: [String]) -> String? {
+  static func words(forFailed ids: [String]) -> String? {
     guard !ids.isEmpty else { return nil }
     let count = ids.count == 1 ? "a bundle has" : "\(ids.count) bundles have"
     return "\(count) failed: \(ids.joined(separator: ", "))"
+  }
+
+  /// `a bundle is failing: clock`, `2 bundles are failing: clock, feed`. Nil if none is failing.
+  static func words(forFailing ids: [String]) -> String? {
+    guard !ids.isEmpty else { return nil }
+    let count = ids.count == 1 ? "a bundle is" : "\(ids.count) bundles are"
+    return "\(count) failing: \(ids.joined(separator: ", "))"
   }
 
   /// `stopped: not in a folder of this host: clock`. Nil if there are none.

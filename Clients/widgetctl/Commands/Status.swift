@@ -52,7 +52,8 @@ struct StatusCommand: AsyncParsableCommand {
         report.host = await BundleHost.ask(global)
         if case .running = report.host {
           let standings = await BundleStanding.all(at: choice.path)
-          report.failingBundles = standings.filter(\.hasFailed).map(\.id)
+          report.failedBundles = standings.filter(\.hasFailed).map(\.id)
+          report.failingBundles = standings.filter(\.isFailing).map(\.id)
           report.stoppedBundles = standings.filter(\.isElsewhere).map(\.id)
         }
       }

@@ -55,7 +55,8 @@ extension Facts {
     return Bundles(
       folder: folder, count: installed.count, host: host,
       declared: host.isMissing ? standings.count : 0,
-      failing: host.isMissing ? [] : standings.filter(\.hasFailed).map(\.id),
+      failed: host.isMissing ? [] : standings.filter(\.hasFailed).map(\.id),
+      failing: host.isMissing ? [] : standings.filter(\.isFailing).map(\.id),
       stopped: host.isMissing ? [] : standings.filter(\.isElsewhere).map(\.id))
   }
 

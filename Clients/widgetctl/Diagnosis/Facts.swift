@@ -118,7 +118,9 @@ struct Facts: Hashable {
     var host: BundleHost
     /// The number of bundles with widgets in the daemon, from all folders.
     var declared = 0
-    /// The ids of the bundles that a host runs and that have failed.
+    /// The ids of the bundles that a host should run and that have failed.
+    var failed: [String] = []
+    /// The ids of the bundles that run, and of which a part fails.
     var failing: [String] = []
     /// The ids of the bundles that are not in a folder of the running host.
     var stopped: [String] = []

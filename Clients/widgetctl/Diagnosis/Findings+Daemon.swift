@@ -264,7 +264,7 @@ extension Facts {
   }
 
   /// A running host: installed bundles that it does not run, its own problems, and the bundles that
-  /// have failed or that it no longer runs.
+  /// have failed, that are failing, or that it no longer runs.
   private func runningFinding(_ bundles: Facts.Bundles) -> Finding {
     let host = bundles.host
     let hasUsual = bundles.count > 0
@@ -274,12 +274,15 @@ extension Facts {
     let runs =
       "widgetd-host runs "
       + (hasUsual && !isElsewhere ? bundles.folder : host.words ?? bundles.folder)
-    let failing = BundleStanding.words(forFailing: bundles.failing)
+    let bad = [
+      BundleStanding.words(forFailed: bundles.failed),
+      BundleStanding.words(forFailing: bundles.failing),
+    ].compactMap(\.self)
     let stopped = BundleStanding.words(forStopped: bundles.stopped)
-    let parts = (troubles.isEmpty ? [runs] : troubles) + [failing, stopped].compactMap(\.self)
+    let parts = (troubles.isEmpty ? [runs] : troubles) + bad + [stopped].compactMap(\.self)
     guard parts != [runs] else { return .ok("bundles", runs) }
     let list: String? =
-      failing != nil ? "bundle ls --remote" : stopped != nil ? "ls --kind bundle" : nil
+      bad.isEmpty && stopped == nil ? nil : "bundle ls --remote"
     return .warn(
       "bundles", parts.joined(separator: "; "), mend: list.map { choice.command($0) })
   }

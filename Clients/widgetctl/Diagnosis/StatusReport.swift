@@ -29,7 +29,9 @@ struct StatusReport: Hashable {
   var store: StoreTrouble?
   /// The host that runs bundles, if it is known.
   var host = BundleHost.unknown
-  /// The ids of the bundles that the host runs, or should run, and that have failed.
+  /// The ids of the bundles that the host should run, and that have failed.
+  var failedBundles: [String] = []
+  /// The ids of the bundles that run, and of which a part fails.
   var failingBundles: [String] = []
   /// The ids of the bundles that are not in a folder of the running host.
   var stoppedBundles: [String] = []
@@ -160,11 +162,14 @@ extension StatusReport {
     case .running(_, _, let problem):
       line("Bundles", "widgetd-host runs \(host.words ?? "")")
       for text in problem.split(whereSeparator: \.isNewline) { line("", "\(text)", .bad) }
-      if let words = BundleStanding.words(forFailing: failingBundles) {
+      for words in [
+        BundleStanding.words(forFailed: failedBundles),
+        BundleStanding.words(forFailing: failingBundles),
+      ].compactMap(\.self) {
         line("", "\(words); `widgetctl bundle ls --remote`", .bad)
       }
       if let words = BundleStanding.words(forStopped: stoppedBundles) {
-        line("", "\(words); `widgetctl ls --kind bundle`", .warning)
+        line("", "\(words); `widgetctl bundle ls --remote`", .warning)
       }
     case .returning: line("Bundles", BundleHost.waiting, .warning)
     case .silent(let process, _): line("Bundles", process.words("widgetd-host"), .bad)
@@ -300,6 +305,7 @@ extension StatusReport {
       map["host"] = .map([
         "running": .bool(true), "folders": .list(folders.map { .string($0) }),
         "stub": .bool(stub), "problem": .string(problem),
+        "failed": .list(failedBundles.map { .string($0) }),
         "failing": .list(failingBundles.map { .string($0) }),
         "stopped": .list(stoppedBundles.map { .string($0) }),
       ])
