@@ -202,6 +202,11 @@ enum BundleHost: Hashable {
       "widgetd-host runs \(folders.joined(separator: ", ")): add --dir \(first.asArgument), or --remote"
   }
 
+  /// The folder of the host, or of the last host, that has a bundle; nil if there is none.
+  func place(of id: String) -> String? {
+    folders.first { access("\($0)/\(id)", F_OK) == 0 }
+  }
+
   /// The warning after the removal of bundles from a folder that the host does not run. Nil if it runs
   /// the folder, if none runs, or if this is unknown.
   func warning(removing ids: [String], from folder: String) -> String? {

@@ -148,6 +148,7 @@ struct BundleListCommand: AsyncParsableCommand {
         running   the bundle works
         failing   a source, an action or the content of its widgets has failed
         failed    the file has a mistake, or the host or the daemon refuses it
+        missing   the folder or the file is missing, and the daemon still has the widgets
         stopped   widgetd-host has ended
         unknown   no daemon answers, or widgetd-host has not reported the bundle
 
@@ -175,7 +176,12 @@ struct BundleListCommand: AsyncParsableCommand {
     if remote.remote { return try await BundleRemote.list(global) }
     var installer = try folder.installer()
     if let named = folder.folder, access(named, F_OK) != 0 {
-      throw CommandFailure(.notFound, "there is no folder \(named); check --dir")
+      let known = await BundleStanding.all(global)
+      guard !BundleStanding.missing(among: known, in: named, besides: []).isEmpty else {
+        throw CommandFailure(.notFound, "there is no folder \(named); check --dir")
+      }
+      BundleText.warn(
+        "the folder \(named) is missing; bring it back to keep the widgets of its bundles")
     }
     var installed = try folder.carryOut { () throws(BundleInstallerError) in try installer.list() }
     let host = await BundleHost.ask(global)
@@ -188,15 +194,20 @@ struct BundleListCommand: AsyncParsableCommand {
           + "widgetd-host")
       (installer, installed) = (theirs, list)
     }
-    if !installed.isEmpty, let problem = host.problem(of: installer.path) {
-      BundleText.warn(problem)
-    }
     let printer = global.session(socketPath: "").printer
     let isLive = host.runs(installer.path)
     let standings =
-      installed.isEmpty && isLive != true ? [:] : await BundleStanding.all(global)
-    let missing = BundleStanding.missing(
-      among: standings, in: installer.path, besides: installed.map(\.id))
+      installed.isEmpty && host == .unknown ? [:] : await BundleStanding.all(global)
+    let names = installed.map(\.id)
+    var missing = BundleStanding.missing(
+      among: standings, in: installer.path, besides: names)
+    if host.ran(installer.path) {
+      let left = await BundleStanding.left(global, isHosted: isLive == true)
+      missing += BundleStanding.left(left, in: installer.path, besides: names, host)
+    }
+    if !installed.isEmpty || !missing.isEmpty, let problem = host.problem(of: installer.path) {
+      BundleText.warn(problem)
+    }
     func standing(_ item: BundleInstaller.Installed) -> BundleStanding? {
       BundleStanding.resolved("\(installer.path)/\(item.id)").flatMap { standings[$0] }
     }
@@ -250,7 +261,8 @@ struct BundleListCommand: AsyncParsableCommand {
       }
       for standing in missing {
         table.add(
-          .init(standing.id), .init(standing.version.nonEmpty ?? "-"), .init("-"),
+          .init(standing.id), .init(standing.version.nonEmpty ?? "-"),
+          .init(standing.kindCount.map { "\($0)" } ?? "-"),
           .init("\(standing.widgetCount)"), .init(standing.text, .bad, reason: standing.text))
       }
       return table.text(width: printer.width, printer.painter)
@@ -294,9 +306,7 @@ struct BundleListCommand: AsyncParsableCommand {
     if let digest = item.digest { map["sha256"] = .string(digest) }
     if let former = item.former { map["formerVersion"] = .string(former) }
     if let standing {
-      map["state"] = .string(standing.state)
-      map["problem"] = .string(standing.problem)
-      map["failures"] = standing.failures
+      standing.describe(in: &map)
       map["others"] = .int(Int64(standing.others))
       map["othersFirst"] = .list(standing.othersFirst.map { .string($0) })
     }

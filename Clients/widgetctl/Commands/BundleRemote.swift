@@ -215,12 +215,28 @@ enum BundleRemote {
       await wait(for: Set(loading.map(\.folder)), session.client)
       standings = await BundleStanding.all(global)
     }
+    let left = await BundleStanding.left(global, isHosted: true)
+    let others =
+      others(than: bundles, among: standings)
+      + left.filter { bundle in !bundles.contains { $0.id == bundle.id } }
     session.printer.print(
-      list: bundles.map { document($0) },
+      list: bundles.map { document($0, standing(of: $0, standings)) }
+        + others.map { $0.document(isLive: true) },
       around: { .map(["bundles": $0, "folder": .string(answer.folder)]) }
     ) {
-      guard !bundles.isEmpty else { return "no bundles in \(answer.folder) of widgetd-host\n" }
-      var table = Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
+      guard !bundles.isEmpty || !others.isEmpty else {
+        return "no bundles in \(answer.folder) of widgetd-host\n"
+      }
+      // The folders matter only if there are several.
+      let isOne = others.allSatisfy { $0.folder == answer.folder }
+      var table =
+        isOne
+        ? Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
+        : Table("ID", "VERSION", "KINDS", "WIDGETS", "FOLDER", "STATE")
+      func add(_ cells: [String], in folder: String?, _ state: String, isBad: Bool) {
+        let last = Table.Cell(state, isBad ? .bad : .good, reason: isBad ? state : nil)
+        table.add((cells + (isOne ? [] : [folder ?? "-"])).map { Table.Cell($0) } + [last])
+      }
       for bundle in bundles {
         let standing = standing(of: bundle, standings)
         let isBad = !bundle.problem.isEmpty || standing?.isBad != false
@@ -229,10 +245,16 @@ enum BundleRemote {
           ? standing?.text ?? BundleListCommand.unreported
           : "\(standing?.stateWords ?? "failed"): \(BundleStanding.firstLine(of: bundle.problem))"
             + (standing?.othersText ?? "")
-        table.add(
-          .init(bundle.id), .init(bundle.version.isEmpty ? "-" : bundle.version),
-          .init("\(bundle.kinds.count)"), .init("\(bundle.widgets.count)"),
-          .init(state, isBad ? .bad : .good, reason: isBad ? state : nil))
+        let version = bundle.version.nonEmpty ?? "-"
+        add(
+          [bundle.id, version, "\(bundle.kinds.count)", "\(bundle.widgets.count)"],
+          in: answer.folder, state, isBad: isBad)
+      }
+      for other in others {
+        let kinds = other.kindCount.map { "\($0)" } ?? "-"
+        add(
+          [other.id, other.version.nonEmpty ?? "-", kinds, "\(other.widgetCount)"],
+          in: other.folder, other.text, isBad: other.isBad)
       }
       return table.text(width: session.printer.width, session.printer.painter)
     }
@@ -260,6 +282,18 @@ enum BundleRemote {
     }
     _ = await following.result
     alarm.cancel()
+  }
+
+  /// The bundles that the host does not list, because they are in another folder of it, or their
+  /// folder is missing. In order of their folders.
+  static func others(
+    than listed: [InstalledBundle], among standings: [String: BundleStanding]
+  ) -> [BundleStanding] {
+    let places = Set(
+      listed.flatMap { [$0.folder, BundleStanding.resolved($0.folder)].compactMap(\.self) })
+    return standings.filter { !places.contains($0.key) }.sorted { $0.key < $1.key }.map {
+      $0.value.isToldMissing ? $0.value.asMissing : $0.value
+    }
   }
 
   private static func standing(
@@ -383,7 +417,8 @@ enum BundleRemote {
   }
 
   private static func document(
-    _ bundle: InstalledBundle, former: String? = nil, warnings: [String]? = nil
+    _ bundle: InstalledBundle, _ standing: BundleStanding? = nil, former: String? = nil,
+    warnings: [String]? = nil
   ) -> Value {
     var map: ValueMap = [
       "id": .string(bundle.id), "version": .string(bundle.version),
@@ -398,6 +433,7 @@ enum BundleRemote {
       map["formerVersion"] = known.isEmpty ? .null : .string(known)
     }
     if let warnings { map["warnings"] = .list(warnings.map { .string($0) }) }
+    standing?.describe(in: &map)
     return .map(map)
   }
 }

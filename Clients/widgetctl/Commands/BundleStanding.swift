@@ -6,9 +6,16 @@ import WidgetModel
 struct BundleStanding: Hashable, Sendable {
   let id: String
   let version: String
-  let state: String
-  let problem: String
+  /// Its folder; empty if nobody knows it.
+  let path: String
+  private(set) var state: String
+  private(set) var problem: String
+  /// When the host removes its widgets, if nothing changes. Nil if it does not, or while the time
+  /// stands still.
+  private(set) var removal: Timestamp?
   let failures: Value
+  /// The number of its kinds; nil if it is not known.
+  let kindCount: Int?
   let widgetCount: Int
   /// The number of widgets of its kinds that others made, and the first of these.
   var others = 0
@@ -19,6 +26,8 @@ struct BundleStanding: Hashable, Sendable {
   private(set) var runs = false
   /// Whether a host runs, and this bundle is not in its folders.
   private(set) var isElsewhere = false
+  /// Whether a host has a session.
+  private(set) var isHosted = false
 
   /// Whether it should run and does not. In the state `failed`, the previous version can run.
   var hasFailed: Bool { isBad && !isElsewhere && !isFailing }
@@ -33,7 +42,11 @@ struct BundleStanding: Hashable, Sendable {
   ///     from before.
   ///   - store: the problem of a store that takes no changes. The host then cannot update its
   ///     widgets.
-  init(_ widget: Widget, _ session: HostSession = .connected, store: StoreTrouble? = nil) {
+  ///   - now: The time before which promises have passed.
+  init(
+    _ widget: Widget, _ session: HostSession = .connected, store: StoreTrouble? = nil,
+    now: Timestamp = .wallClock()
+  ) {
     func text(_ key: String) -> String {
       if case .string(let text)? = widget.data[key] { text } else { "" }
     }
@@ -44,29 +57,49 @@ struct BundleStanding: Hashable, Sendable {
       guard case .list(let list)? = widget.data[key] else { return [] }
       return list.compactMap { if case .string(let text) = $0 { text } else { nil } }
     }
+    isHosted = session == .connected && !widget.isStale
+    let absence = Promise.reason(session, isStale: widget.isStale)
+    func kept(_ text: String) -> String { Promise.text(text, absence, at: now) }
     id = text("id")
     version = text("version")
+    path = text("path")
     let told: String
     let reason: String
     switch session {
-    case _ where text("state") == "stopped": (told, reason) = ("stopped", text("problem"))
+    case _ where text("state") == "stopped": (told, reason) = ("stopped", kept(text("problem")))
     case .silent(let process): (told, reason) = ("no answer", process.words("widgetd-host"))
     // A killed host leaves its last state in the widget; the daemon marks it stale.
     case _ where widget.isStale: (told, reason) = ("stopped", "widgetd-host is not running")
     case .away: (told, reason) = ("waiting", BundleHost.waiting)
-    case .connected: (told, reason) = (text("state"), text("problem"))
+    case .connected: (told, reason) = (text("state"), kept(text("problem")))
     }
+    removal = isHosted && told == "failed" ? Promise.time(in: reason) : nil
     isElsewhere = session == .connected && text("state") == "stopped"
     let isFrozen = store != nil && ["running", "failing"].contains(told)
     state = isFrozen ? "failing" : told
     problem = [isFrozen ? store?.text : nil, reason.nonEmpty].compactMap(\.self)
       .joined(separator: "\n")
     failures = widget.data["failures"] ?? .list([])
+    let kinds: ValueMap? = if case .map(let map)? = widget.data["handled"] { map } else { nil }
+    kindCount = kinds?.entries.count
     widgetCount = number("widgets")
     others = number("others")
     othersFirst = texts("othersFirst")
-    remarks = texts("remarks")
+    remarks = texts("remarks").map(kept)
     runs = widget.data["runs"] == .bool(true)
+  }
+
+  /// A bundle whose state no widget shows.
+  init(left id: String, widgetCount: Int, problem: String) {
+    (self.id, version, path, state) = (id, "", "", BundleStanding.missingState)
+    (self.problem, failures, kindCount) = (problem, .list([]), nil)
+    self.widgetCount = widgetCount
+  }
+
+  func with(state: String, problem: String) -> BundleStanding {
+    var standing = self
+    (standing.state, standing.problem) = (state, problem)
+    return standing
   }
 
   /// On one line: `failing: widget note: Feed failed: no answer (since …)`, `running, +2 of others: a, b`
@@ -217,30 +250,6 @@ struct BundleStanding: Hashable, Sendable {
       else { return nil }
       return (path, BundleStanding(answered.widget, session, store: store))
     }
-  }
-
-  /// The bundles whose folders are missing, and whose widgets the host keeps for a while.
-  ///
-  /// - Parameter standings: by the folder of each bundle.
-  static func missing(
-    among standings: [String: BundleStanding], in folder: String, besides there: [String]
-  ) -> [BundleStanding] {
-    guard let place = BundleStanding.resolved(folder) else { return [] }
-    let found = standings.filter { path, standing in
-      guard standing.state == "failed", let slash = path.lastIndex(of: "/") else { return false }
-      return path[..<slash] == place
-        && !there.contains(String(path[path.index(after: slash)...]))
-    }
-    return found.values.sorted { $0.id < $1.id }
-  }
-
-  /// The entry of a bundle without a folder in `bundle ls -o json`.
-  func document(isLive: Bool?) -> Value {
-    .map([
-      "id": .string(id), "version": .string(version), "ok": .bool(false),
-      "reason": .string(problem), "live": isLive.map { .bool($0) } ?? .null,
-      "state": .string(state), "problem": .string(problem), "failures": failures,
-    ])
   }
 
   /// A folder without symbolic links, as the host calls it.

@@ -33,6 +33,26 @@ enum Promise {
     return result + String(rest)
   }
 
+  /// The first time that a text promises; nil if there is none.
+  static func time(in text: String) -> Timestamp? {
+    for range in text.ranges(of: prefix) {
+      let time = text[range.upperBound...].prefix { $0 != "," && $0 != " " }
+      if let end = RFC3339.timestamp(String(time)) { return end }
+    }
+    return nil
+  }
+
+  /// The reason for a bundle.
+  ///
+  /// - Parameter isStale: whether the widget of the bundle is stale.
+  static func reason(_ session: HostSession, isStale: Bool) -> String {
+    switch session {
+    case .silent: silent
+    case .away: stopped
+    case .connected: isStale ? stopped : unasked
+    }
+  }
+
   /// The reason for a widget.
   ///
   /// - Parameter staleness: of the widget; nil if it is fresh, or if the daemon was not asked.

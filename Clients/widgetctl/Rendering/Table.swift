@@ -45,7 +45,8 @@ struct Table {
     self.yielding = header.firstIndex { $0 == yielding }
   }
 
-  mutating func add(_ cells: Cell...) { rows.append(cells) }
+  mutating func add(_ cells: Cell...) { add(cells) }
+  mutating func add(_ cells: [Cell]) { rows.append(cells) }
 
   /// The lines, each ending in a newline; without rows only the header.
   ///

@@ -1,0 +1,111 @@
+import Foundation
+import Testing
+import WidgetModel
+import WidgetProto
+
+@testable import widgetctl
+
+/// The lists of bundles, with those that have no folder.
+@Suite struct MissingBundleTests {
+  private static let now = Samples.time(1300)
+  private static let words =
+    "/b/feed has no bundle's file any more; put the file or folder back by 1970-01-01T00:22:00Z, or"
+    + " the widgets of the bundle are removed with their data"
+
+  private static func standing(
+    _ state: String, _ problem: String = "", path: String = "/b/feed", isStale: Bool = false,
+    session: HostSession = .connected, now: Timestamp = MissingBundleTests.now
+  ) -> BundleStanding {
+    let id = path.split(separator: "/").last.map(String.init) ?? ""
+    var widget = Samples.widget
+    widget.isStale = isStale
+    widget.data = [
+      "id": .string(id), "state": .string(state), "problem": .string(problem),
+      "path": .string(path), "widgets": .int(2), "handled": .map(["k": .list([])]),
+    ]
+    return BundleStanding(widget, session, now: now)
+  }
+
+  private static func missing(
+    _ standing: BundleStanding, in folder: String = "/b", besides there: [String] = []
+  ) -> BundleStanding? {
+    BundleStanding.missing(among: [standing.path: standing], in: folder, besides: there).first
+  }
+
+  @Test func `a bundle whose folder is missing is listed with the words of its host`() {
+    let found = Self.missing(Self.standing("failed", Self.words))
+    #expect(found?.text == "missing: \(Self.words)")
+    #expect(found?.removal == Samples.time(1320))
+    #expect("\(String(describing: found?.document(isLive: true)))".contains("00:22:00"))
+    #expect(Self.missing(Self.standing("failed", Self.words), besides: ["feed"]) == nil)
+    #expect(Self.missing(Self.standing("failed", Self.words), in: "/c") == nil)
+    #expect(Self.missing(Self.standing("running")) == nil)
+  }
+
+  /// The host has ended, or was killed, before or after the folder went missing.
+  @Test(arguments: [("stopped", ""), ("stopped", words), ("running", ""), ("failed", words)])
+  func `a bundle is missing while no host runs, and has no time in the past`(
+    state: String, problem: String
+  ) {
+    let later = Samples.time(1400)
+    let stopped = Self.standing(state, problem, isStale: true, session: .away, now: later)
+    let found = Self.missing(stopped)
+    #expect(found?.state == "missing" && found?.removal == nil)
+    #expect(found?.problem.hasPrefix("/b/feed has no bundle's file any more; put the file") == true)
+    #expect(found?.problem.contains("(\(Promise.stopped))") == true)
+    #expect(found?.problem.contains("1970") == false)
+  }
+
+  @Test func `a host that does not answer or has not returned is named`() {
+    let process = SilentProcess(ProviderSilence(since: .epoch, pid: 42), isStopped: false)
+    let silent = Self.missing(Self.standing("running", isStale: true, session: .silent(process)))
+    #expect(silent?.problem.contains("; widgetd-host (process 42) has not answered since") == true)
+    let waiting = Self.missing(Self.standing("running", session: .away))
+    #expect(waiting?.problem.hasSuffix("; \(BundleHost.waiting)") == true)
+  }
+
+  @Test func `a bundle that bundle rm has removed is not missing`() throws {
+    let folder = BundleHost.resolved(NSTemporaryDirectory() + "bundles-\(UUID().uuidString)")
+    let files = FileManager.default
+    try files.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? files.removeItem(atPath: folder) }
+    let standing = Self.standing("running", path: "\(folder)/feed", isStale: true)
+    #expect(Self.missing(standing, in: folder) != nil)
+    try Data().write(to: URL(fileURLWithPath: "\(folder)/.removed-feed"))
+    #expect(Self.missing(standing, in: folder) == nil)
+  }
+
+  @Test func `widgets of a bundle that no widget shows are listed with the folder of the host`() {
+    func widget(_ id: String, _ set: String) -> Widget {
+      var widget = Samples.widget
+      (widget.id, widget.applySet) = (Samples.id(id), set)
+      return widget
+    }
+    let widgets = [
+      widget("bundle/feed", "widgetd-host"), widget("a", "bundle/feed"),
+      widget("b", "bundle/lost"), widget("c", "bundle/lost"), widget("d", "mine"),
+    ]
+    let left = BundleStanding.left(in: widgets, isHosted: false)
+    #expect(left.map(\.id) == ["lost"] && left.map(\.widgetCount) == [2])
+    #expect(left.first?.text.hasPrefix("missing: no folder has this bundle; put") == true)
+    #expect(left.first?.problem.hasSuffix("(\(Promise.stopped))") == true)
+    func local(_ host: BundleHost, _ there: [String] = []) -> [BundleStanding] {
+      BundleStanding.left(left, in: "/b", besides: there, host)
+    }
+    #expect(local(.missing(former: ["/b"])) == left && local(.missing(former: ["/c"])) == [])
+    #expect(local(.unknown) == [] && local(.missing(former: ["/b"]), ["lost"]) == [])
+  }
+
+  @Test func `the list of a host has the bundles of its other folders, and missing ones`() {
+    let standings = [
+      Self.standing("running", path: "/b/clock"), Self.standing("failed", Self.words),
+      Self.standing("failing", "x", path: "/c/lamp"),
+    ]
+    let others = BundleRemote.others(
+      than: [InstalledBundle(id: "clock", version: "1.0.0", folder: "/b/clock")],
+      among: Dictionary(standings.map { ($0.path, $0) }) { first, _ in first })
+    #expect(others.map(\.id) == ["feed", "lamp"] && others.map(\.folder) == ["/b", "/c"])
+    #expect(others.map(\.state) == ["missing", "failing"] && others.map(\.kindCount) == [1, 1])
+    #expect(others.first?.removal == Samples.time(1320))
+  }
+}
