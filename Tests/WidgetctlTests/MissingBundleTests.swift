@@ -56,6 +56,16 @@ import WidgetProto
     #expect(found?.problem.contains("1970") == false)
   }
 
+  @Test func `a command about a missing bundle has the words of its host only about the folder`() {
+    let killed = Self.standing("running", isStale: true, session: .away)
+    let words = "the folder /b/feed of bundle feed is missing. "
+    #expect(
+      MissingFolder.of(killed, at: "/b/feed").failure
+        == words + "Put it back to keep the widgets of the bundle with their data")
+    let told = MissingFolder.of(Self.standing("failed", Self.words), at: "/b/feed")
+    #expect(told.failure == words + "widgetd-host: \(Self.words)")
+  }
+
   @Test func `a host that does not answer or has not returned is named`() {
     let process = SilentProcess(ProviderSilence(since: .epoch, pid: 42), isStopped: false)
     let silent = Self.missing(Self.standing("running", isStale: true, session: .silent(process)))

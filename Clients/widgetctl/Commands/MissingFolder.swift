@@ -20,7 +20,14 @@ struct MissingFolder: Hashable, Sendable {
     guard let place = path(of: bundle, in: folder),
       let standing = (await BundleStanding.all(global))[place]
     else { return nil }
-    return MissingFolder(bundle: standing.id, path: place, problem: standing.problem)
+    return of(standing, at: place)
+  }
+
+  /// - Parameter path: of the folder.
+  static func of(_ standing: BundleStanding, at path: String) -> MissingFolder {
+    // Without a host, the words are about the host.
+    MissingFolder(
+      bundle: standing.id, path: path, problem: standing.isToldMissing ? standing.problem : "")
   }
 
   /// The error of an installation into a folder of bundles that is missing, although the daemon knows
