@@ -1,6 +1,7 @@
 import Glibc
 import WidgetClient
 import WidgetModel
+import WidgetTimers
 
 /// The state of a bundle that a host runs, from the bundle's status widget.
 struct BundleStanding: Hashable, Sendable {

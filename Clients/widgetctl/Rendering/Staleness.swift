@@ -277,12 +277,12 @@ struct ProviderFacts: Sendable {
     }
     await look(atProvidersOf: Set(stale.map(\.kind)), session)
     // A widget of a bundle can have the kind of a program. Its host promises its removal.
-    guard let id = Staleness.hostID, widgets[id] == nil,
+    guard let id = Staleness.hostID, self.widgets[id] == nil,
       stale.contains(where: { OwnerName.bundle($0.applySet) != nil })
     else { return }
     let answer = try? await session.client.getWidget(
       GetWidgetRequest(id: id), options: session.options)
-    widgets[id] = answer?.widget
+    self.widgets[id] = answer?.widget
   }
 
   /// Asks for the status widgets of the kinds' bundles and of the host.

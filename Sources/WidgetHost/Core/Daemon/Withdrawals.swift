@@ -157,8 +157,10 @@ struct Withdrawals: Sendable {
   }
 
   mutating func called(_ id: String, with call: CallID) {
-    withdrawals[id]?.isForeseeing = withdrawals[id]?.mustForesee ?? false
-    withdrawals[id]?.call = call
+    guard var withdrawal = withdrawals[id] else { return }
+    withdrawal.isForeseeing = withdrawal.mustForesee
+    withdrawal.call = call
+    withdrawals[id] = withdrawal
   }
 
   /// The values of users that are gone after an answer to the call in flight: those that it names.
