@@ -131,6 +131,7 @@ public struct WidgetStore: ~Copyable {
     where registeredKinds[image.kind] != nil {
       unacknowledged.append(image.event, of: image.kind)
     }
+    unacknowledged.groupEnded()
     noteRestoredEmbeds()
     keepsInverses = isRevocable
   }
@@ -354,6 +355,11 @@ public struct WidgetStore: ~Copyable {
       }
   }
 
+  /// The size of the widgets and events that the next group writes, as quotas count it. O(1).
+  public var pendingBytes: Int {
+    keepsInverses ? records.pendingBytes + unacknowledged.pendingBytes : 0
+  }
+
   /// The last group to make durable before the daemon ends. With it, the next process continues the
   /// numbers of events and revisions after the last ones. Without it, numbers are skipped. nil if
   /// none would be skipped.
@@ -452,6 +458,7 @@ public struct WidgetStore: ~Copyable {
     }
     records.forgetInverses()
     journal.inverses.removeAll(keepingCapacity: journal.inverses.count < 256)
+    unacknowledged.groupEnded()
     events.trim(countMax: limits.eventsKeptMax, bytesMax: limits.eventBytesKeptMax)
     unstoredLosses.formUnion(
       unacknowledged.trim(countMax: limits.eventsKeptMax, bytesMax: limits.eventBytesKeptMax))

@@ -232,10 +232,40 @@ struct GroupTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `a group knows the bytes that it writes, each widget once`() throws {
+    var store = try GroupTests.makeStore()
+    func bytes(_ ids: WidgetID...) -> Int {
+      store.records.reduce(0) { $0 + (ids.contains($1.id) ? $1.costBytes : 0) }
+    }
+    #expect(store.pendingBytes == 0)
+    for count in [100, 300, 200] {
+      try store.set("a", ["x": .string(String(repeating: "y", count: count))])
+      #expect(store.pendingBytes == bytes("a"))
+    }
+    try store.set("b", ["n": .int(1)])
+    try store.create("new")
+    #expect(store.pendingBytes == bytes("a", "b", "new"))
+    let refused = Declaration(widgets: [
+      WidgetSpec(id: "c", kind: "k", parameters: ["n": .int(1)]),
+      WidgetSpec(id: "a", kind: "other"),
+    ])
+    #expect(store.refusal(of: .apply(refused)) != nil)
+    #expect(store.pendingBytes == bytes("a", "b", "new"))
+    try store.delete("a")
+    try store.delete("new")
+    #expect(store.pendingBytes == bytes("b"))
+    #expect(store.checkInvariants() == [])
+    store.commitGroup(at: .at(0))
+    #expect(store.pendingBytes == 0)
+    try store.set("b", ["n": .int(2)])
+    store.rollbackGroup()
+    #expect(store.pendingBytes == 0)
+  }
+
   @Test func `a store that cannot be rolled back keeps no journal`() throws {
     var store = try GroupTests.makeStore(isRevocable: false)
     try store.set("a", ["x": .int(7)])
-    #expect(!store.hasPendingGroup)
+    #expect(!store.hasPendingGroup && store.pendingBytes == 0)
     #expect(store.journalCount == 0)
     let refusal = store.refusal(
       of: .apply(

@@ -96,6 +96,24 @@ struct UnacknowledgedEventTests {
     #expect(desk.pages(of: Self.own, after: 1) == [])
   }
 
+  @Test func `a stored event counts for its group`() throws {
+    var desk = try Desk()
+    try desk.click("file")
+    #expect(desk.store.pendingBytes == 0)
+    try desk.click("gauge")
+    let bytes = desk.store.pendingBytes
+    #expect(bytes > 0)
+    try desk.click("gauge")
+    #expect(desk.store.pendingBytes == 2 * bytes)
+    desk.store.rollbackGroup()
+    #expect(desk.store.pendingBytes == 0)
+    try desk.click("gauge")
+    desk.commit()
+    #expect(desk.store.pendingBytes == 0)
+    desk.restart()
+    #expect(desk.store.pendingBytes == 0 && desk.store.unacknowledgedCount == 1)
+  }
+
   @Test func `acknowledging is by number, and of the provider's kinds alone`() throws {
     var desk = try Desk()
     for widget: WidgetID in ["gauge", "door", "lamp"] { try desk.click(widget) }

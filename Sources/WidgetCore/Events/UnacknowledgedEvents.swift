@@ -43,18 +43,25 @@ struct UnacknowledgedEvents {
   private(set) var queues: [KindName: Queue] = [:]
   private(set) var count = 0
   private(set) var bytes = 0
+  /// The size of the events that were added since the last group.
+  private(set) var pendingBytes = 0
+
+  /// The added events are stored.
+  mutating func groupEnded() { pendingBytes = 0 }
 
   mutating func append(_ event: Event, of kind: KindName) {
     let entry = Entry(event: event, costBytes: 64 + event.payload.costBytes)
     queues[kind, default: Queue()].entries.append(entry)
     count += 1
     bytes += entry.costBytes
+    pendingBytes += entry.costBytes
   }
 
   /// Takes the last event of a kind back.
   mutating func undoAppend(of kind: KindName) {
     guard let entry = queues[kind]?.entries.popLast() else { return }
     discount(entry)
+    pendingBytes -= entry.costBytes
     dropIfEmpty(kind)
   }
 

@@ -74,8 +74,9 @@ final class FamilyContentUsage {
 ///
 /// Invariants, checked by `checkInvariants` in tests: `index` maps every record's id to its slot;
 /// `order` holds every record once by its position; the links `newest…oldest` hold every record
-/// once in descending order of revision; `usage` is the sum of its records' costs by owner; a
-/// chunk's revision is not before that of any of its records.
+/// once in descending order of revision; `usage` is the sum of its records' costs by owner;
+/// `pendingBytes` is the sum of the pending records' costs; a chunk's revision is not before that
+/// of any of its records.
 struct RecordTable: ~Copyable {
   /// The number of neighbouring slots in a chunk.
   static let chunkSlotCount = 256
@@ -105,6 +106,9 @@ struct RecordTable: ~Copyable {
   private(set) var inverses: [Inverse] = []
   /// The number of the first inverse.
   private var firstInverseNumber = 0
+  /// The cost of the pending records: those that have an inverse, so the next group writes them.
+  /// Records that are only stored again do not count.
+  private(set) var pendingBytes = 0
   /// The savepoint of the innermost `atomically`, or 0: `undo` goes back to it, or further.
   var savepointInForce = 0
   /// Whether changes keep their inverses, so that `undo` can take them back.
@@ -139,6 +143,7 @@ struct RecordTable: ~Copyable {
     embeds = other.embeds.copy()
     keepsInverses = other.keepsInverses
     (firstInverseNumber, savepointInForce) = (other.firstInverseNumber, other.savepointInForce)
+    pendingBytes = other.pendingBytes
     inverses = other.inverses.map { inverse in
       switch inverse {
       case .replace(let slot, let record, let chunk):
@@ -147,28 +152,6 @@ struct RecordTable: ~Copyable {
         .restore(slot: slot, Record(copying: record), chunk: chunk)
       case .remove, .storeAgain: inverse
       }
-    }
-  }
-
-  // MARK: - Reading
-
-  /// The number of records.
-  var count: Int { index.count }
-
-  /// All slots, including empty ones.
-  var indices: Range<Int> { slots.indices }
-
-  /// The record in a slot.
-  subscript(slot: Int) -> Record? { slots[slot] }
-
-  func slot(of id: WidgetID) -> Int? { index[id].map(Int.init) }
-
-  /// Visits the records after a cursor, newest first, until the closure returns false. O(visits).
-  func forEachRecord(changedSince cursor: Revision, _ body: (Record) -> Bool) {
-    var slot = newest
-    while slot >= 0, let record = slots[Int(slot)], record.revision > cursor {
-      if !body(record) { return }
-      slot = record.older
     }
   }
 
@@ -202,6 +185,7 @@ struct RecordTable: ~Copyable {
     linkNewest(slot)
     if keepsInverses {
       append(.remove(slot: slot, chunk: chunkRevisions[chunk(of: slot)]), for: record)
+      pendingBytes += record.costBytes
     }
     chunkRevisions[chunk(of: slot)] = revision
     return Int(slot)
@@ -217,6 +201,7 @@ struct RecordTable: ~Copyable {
     guard let old = slots[slot] else { return }
     var record = old
     let chunk = chunk(of: Int32(slot))
+    let wasPending = isPending(old)
     if keepsInverses, !hasInverse(old) {
       record = Record(copying: old)
       slots[slot] = record
@@ -237,6 +222,7 @@ struct RecordTable: ~Copyable {
     contents.refresh(
       &record.shown, of: record, beside: familyUsage.bytes - oldFamilyBytes, limits: limits)
     account(for: record, in: Int32(slot), insteadOf: oldCost, oldPosition)
+    if isPending(record) { pendingBytes += record.costBytes - (wasPending ? oldCost : 0) }
     accountContent(of: record.ownerUID, growth: record.contentBytes - oldContentBytes)
     familyUsage.bytes += record.familyBytes - oldFamilyBytes
     noteChange(of: record)
@@ -260,6 +246,7 @@ struct RecordTable: ~Copyable {
     guard let record = slots[slot] else { return nil }
     unlink(Int32(slot))
     take(Int32(slot))
+    if isPending(record) { pendingBytes -= record.costBytes }
     noteChange(of: record)
     let chunk = chunk(of: Int32(slot))
     if keepsInverses {
@@ -307,6 +294,9 @@ struct RecordTable: ~Copyable {
     record.inverseNumber >= firstInverseNumber + savepointInForce
   }
 
+  /// Whether any inverse takes back changes of a record.
+  private func isPending(_ record: Record) -> Bool { record.inverseNumber >= firstInverseNumber }
+
   private mutating func append(_ inverse: Inverse, for record: Record) {
     record.inverseNumber = firstInverseNumber + inverses.count
     inverses.append(inverse)
@@ -321,6 +311,7 @@ struct RecordTable: ~Copyable {
         let current = slots[Int(slot)] ?? old
         slots[Int(slot)] = old
         account(for: old, in: slot, insteadOf: current.costBytes, current.position)
+        pendingBytes += (isPending(old) ? old.costBytes : 0) - current.costBytes
         accountContent(of: old.ownerUID, growth: old.contentBytes - current.contentBytes)
         familyUsage.bytes += old.familyBytes - current.familyBytes
         relink(slot)
@@ -328,13 +319,17 @@ struct RecordTable: ~Copyable {
         noteChange(of: old)
         chunkRevisions[self.chunk(of: slot)] = chunk
       case .remove(let slot, let chunk):
-        if let record = slots[Int(slot)] { noteChange(of: record) }
+        if let record = slots[Int(slot)] {
+          pendingBytes -= record.costBytes
+          noteChange(of: record)
+        }
         unlink(slot)
         take(slot)
         chunkRevisions[self.chunk(of: slot)] = chunk
       case .restore(let slot, let record, let chunk):
         freeSlots.removeLast()
         put(record, into: slot)
+        if isPending(record) { pendingBytes += record.costBytes }
         appoint(record, in: slot)
         noteChange(of: record)
         relink(slot)
@@ -347,6 +342,7 @@ struct RecordTable: ~Copyable {
   /// Drops the inverses of earlier changes.
   mutating func forgetInverses() {
     firstInverseNumber += inverses.count
+    pendingBytes = 0
     inverses.removeAll(keepingCapacity: inverses.count < 256)
   }
 

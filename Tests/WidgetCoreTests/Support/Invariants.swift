@@ -115,6 +115,7 @@ extension RecordTable {
     checkOrder(live, expect)
     checkLinks(live, expect)
     checkUsage(live, expect)
+    checkPending(expect)
     expect(
       familyUsage.bytes == live.reduce(0) { $0 + (self[$1]?.familyBytes ?? 0) },
       "kept contents of other families have other bytes than \(familyUsage.bytes)")
@@ -179,6 +180,18 @@ extension RecordTable {
     }
     let kept = usage.mapValues { [$0.widgets, $0.bytes, $0.contentBytes] }
     expect(kept == sums, "usage is \(kept) and should be \(sums)")
+  }
+
+  private func checkPending(_ expect: (Bool, @autoclosure () -> String) -> Void) {
+    var changed: Set<Int> = []
+    for inverse in inverses {
+      switch inverse {
+      case .replace(let slot, _, _), .remove(let slot, _): changed.insert(Int(slot))
+      case .restore, .storeAgain: break
+      }
+    }
+    let sum = changed.reduce(0) { $0 + (self[$1]?.costBytes ?? 0) }
+    expect(pendingBytes == sum, "pendingBytes is \(pendingBytes) and should be \(sum)")
   }
 }
 

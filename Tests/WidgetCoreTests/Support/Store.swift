@@ -158,6 +158,7 @@ struct Store {
   var eventSequenceCeiling: UInt64 { box.store.eventSequenceCeiling }
   var nextDeadline: RunningTime? { box.store.nextDeadline }
   var hasPendingGroup: Bool { box.store.hasPendingGroup }
+  var pendingBytes: Int { box.store.pendingBytes }
   var chunkCount: Int { box.store.chunkCount }
   /// The kept answers, oldest first.
   var answers: [RequestImage] { box.store.ledger.newest(.max) }
