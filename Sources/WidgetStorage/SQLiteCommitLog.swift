@@ -9,7 +9,10 @@ import WidgetProto
 /// The database is in WAL mode: a group is one transaction, written to the end of one file. With
 /// `Durability.process` nothing waits for the disk, but the database is consistent after a power
 /// cut. With `.power` every group waits. Another thread moves the content of the write-ahead log to
-/// the database. An append waits for that thread only if the log reaches `walPagesMax`.
+/// the database. An append waits for that thread only if the log reaches `walPagesMax`: for
+/// the end of the running pass, and for the pages since the start of that pass. So the wait takes at
+/// most as long as the disk needs for `walPagesMax` pages and one group, in the log and in the
+/// database.
 ///
 /// **Epochs.** The epoch is made with the database, and survives restarts and kills. It changes in
 /// one case: the last daemon ran with `Durability.process`, did not close its log, and the machine
@@ -29,7 +32,7 @@ public final class SQLiteCommitLog: CommitLog {
     /// The number of new pages in the write-ahead log after which they are moved to the database.
     public var checkpointPages = 1_000
     /// The number of pages in the write-ahead log from which an append waits until they have been
-    /// moved.
+    /// moved. The log can have more pages by those of one group.
     public var walPagesMax = 8_000
     /// The wait for another program that has locked the database: a backup, a query.
     public var busyTimeout = Duration.seconds(2)

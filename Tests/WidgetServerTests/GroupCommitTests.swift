@@ -58,6 +58,39 @@ import WidgetTransport
     }
   }
 
+  @Test func `calls with large rows are spread over several groups`() async throws {
+    let rowBytes = 300 << 10
+    let image = StoreImage.sample(count: 16) { _ in
+      ["n": .int(0), "text": .string(String(repeating: "y", count: rowBytes))]
+    }
+    try await withServer(log: TestLog.State(image: image)) { server in
+      let clients = try (0..<4).map { _ in try server.connect() }
+      for client in clients { #expect(try client.health() == .serving) }
+      try Self.gather(server) {
+        for (index, client) in clients.enumerated() {
+          var bytes: [UInt8] = []
+          for n in 0..<4 {
+            let request = UpdateWidgetRequest(
+              id: try .make("w\(4 * index + n)"), patch: WidgetPatch(setData: ["n": .int(1)]),
+              omitWidget: true)
+            bytes += try client.request("UpdateWidget", request, id: client.takeStreamID())
+          }
+          try client.send(bytes)
+        }
+      }
+      for client in clients {
+        for id in stride(from: client.nextStreamID - 8, to: client.nextStreamID, by: 2) {
+          #expect(try client.answer(to: id, as: UpdateWidgetResponse.self).changed)
+        }
+      }
+      // Three rows have less than `rowBytesMax`, and four have more.
+      let groups = server.log.groups.dropFirst()
+      #expect(groups.map(\.upserts.count).reduce(0, +) == 16)
+      #expect(groups.allSatisfy { $0.upserts.count <= 4 }, "\(groups.map(\.upserts.count))")
+      #expect(3 * rowBytes < WorkQueue.rowBytesMax && 4 * rowBytes > WorkQueue.rowBytesMax)
+    }
+  }
+
   @Test func `nobody sees an answer or a change before its group is durable`() async throws {
     try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
       let watcher = try Watcher(server.connect()).sync()

@@ -209,6 +209,89 @@ import WidgetProto
     #expect(used.max()! - used.min()! <= 2 * 3_000_000)
   }
 
+  /// The rows of the group of the turn.
+  private final class Group {
+    let queue: WorkQueue
+    var bytes = 0 { didSet { queue.noteRows(bytes: bytes) } }
+
+    init(_ queue: WorkQueue) { self.queue = queue }
+  }
+
+  /// Calls that take no time, each of which changes a large row.
+  private final class Rows: SlicedWork {
+    let share: WorkShare
+    let group: Group
+    let bytes: Int
+    private(set) var done = 0
+
+    init(uid: UInt32, _ group: Group, bytes: Int) {
+      (share, self.group, self.bytes) = (WorkShare(uid: uid), group, bytes)
+    }
+
+    func work(_ slice: TimeSlice) -> Bool {
+      repeat {
+        done += 1
+        group.bytes += bytes
+      } while !slice.isOver
+      return true
+    }
+
+    func abandon() {}
+  }
+
+  @Test(arguments: [300 << 10, 1 << 20, 5 << 20])
+  func `a group takes no more work when its rows are large`(bytes: Int) {
+    let group = Group(queue)
+    let rows = Rows(uid: 1, group, bytes: bytes)
+    let small = parts(uid: 2, cost: .zero, count: 1)
+    queue.submit(rows)
+    // Work that comes later waits for the next group, too.
+    queue.submit(small)
+    queue.serve()
+    let perGroup = WorkQueue.rowBytesMax / bytes + 1
+    #expect(rows.done == perGroup && small.done == 0)
+    for number in 2...5 {
+      group.bytes = 0
+      queue.serve()
+      #expect(small.done == 1 && queue.hasMore)
+      #expect(rows.done == perGroup * number)
+      #expect(group.bytes <= WorkQueue.rowBytesMax + bytes)
+    }
+  }
+
+  @Test func `the time to write rows counts for the user who has changed them`() {
+    let group = Group(queue)
+    let rows = Rows(uid: 1, group, bytes: 800 << 10)
+    let other = parts(uid: 2, cost: .microseconds(300))
+    for work in [rows, other] as [any SlicedWork] { queue.submit(work) }
+    for _ in 0..<2_000 {
+      queue.serve()
+      group.bytes = 0
+    }
+    let written = queue.rowCosts.time(of: rows.bytes * rows.done)
+    let share = Double(other.used.nanoseconds) / Double((other.used + written).nanoseconds)
+    #expect((0.45...0.55).contains(share), "\(share)")
+  }
+
+  @Test func `the time of large groups corrects the expected time to write rows`() {
+    var costs = RowCosts()
+    let mebibyte = 1 << 20
+    costs.count(bytes: mebibyte, .milliseconds(4))
+    let slow = costs.time(of: mebibyte)
+    #expect(abs(slow.nanoseconds - 4_000_000) < 2_000)
+    // A lower cost counts gradually.
+    costs.count(bytes: 2 * mebibyte, .milliseconds(1))
+    #expect(costs.time(of: mebibyte) < slow)
+    #expect(costs.time(of: mebibyte) > .milliseconds(3))
+    // Small groups and stalls of the disk say little.
+    let before = costs.kibibyteNanoseconds
+    costs.count(bytes: RowCosts.countedBytesMin - 1, .seconds(1))
+    #expect(costs.kibibyteNanoseconds == before)
+    costs.count(bytes: mebibyte, .seconds(10))
+    #expect(costs.kibibyteNanoseconds == RowCosts.kibibyteNanosecondsMax)
+    #expect(costs.time(of: 0) == .zero && costs.time(of: -1) == .zero)
+  }
+
   @Test func `waiting work is abandoned when the service stops`() {
     let works = (0..<8).map { parts(uid: $0 % 2, cost: .milliseconds(9)) }
     for work in works { queue.submit(work) }

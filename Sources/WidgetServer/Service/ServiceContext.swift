@@ -135,11 +135,17 @@ final class ServiceContext {
     case .applyKinds, .deleteKind: kindsUID = caller.uid
     default: break
     }
-    defer { takeDroppedKinds() }
+    defer {
+      takeDroppedKinds()
+      noteRows()
+    }
     let commit = try store.apply(command, by: caller, at: turn.now)
     if commit.isChange { counters.countCommit() }
     return commit
   }
+
+  /// Lets the slice and the turn under way count the rows that the group will write.
+  private func noteRows() { work.noteRows(bytes: store.pendingBytes) }
 
   private func takeDroppedKinds() {
     guard store.hasDroppedKinds else { return }
@@ -186,6 +192,7 @@ final class ServiceContext {
   /// - Parameter onlyRemoved: Whether the group was made with `onlyRemoves`.
   func commitGroup(retaining retained: Revision, onlyRemoved: Bool = false) {
     store.commitGroup(at: turn.runningTime, retaining: retained, onlyRemoved: onlyRemoved)
+    noteRows()
     // Only now, because the group could have been taken back.
     for (uid, kinds) in dropped { disposals.add(kinds, of: uid) }
     dropped.removeAll()
@@ -194,6 +201,7 @@ final class ServiceContext {
   /// Takes the group of the turn back, which could not be made durable.
   func rollbackGroup() {
     store.rollbackGroup()
+    noteRows()
     takeDroppedKinds()
   }
 
@@ -204,7 +212,8 @@ final class ServiceContext {
 
   /// Ends and removes the activities that are due at the time of the turn.
   func settleActivities(costMax: Int, _ slice: TimeSlice) -> WidgetStore.Advance {
-    store.settleActivities(to: turn.now, costMax: costMax) { slice.isOver }
+    defer { noteRows() }
+    return store.settleActivities(to: turn.now, costMax: costMax) { slice.isOver }
   }
 
   /// Updates widgets to the time of the turn.

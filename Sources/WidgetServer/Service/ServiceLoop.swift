@@ -191,7 +191,9 @@ final class ServiceLoop {
   private func append(onlyRemoves: Bool) throws(StorageError) {
     var group = context.store.pendingGroup(onlyRemoves: onlyRemoves)
     group.runningTime = turn.runningTime
+    let start = context.work.beginWrite()
     try log.append(group)
+    context.work.endWrite(since: start)
     context.counters.countGroup()
     storage.stored(isSmall: onlyRemoves)
   }

@@ -62,8 +62,16 @@ final class WorkQueue {
   private var owed = TimeAmount.zero
   /// The time of all slices so far.
   private var worked = TimeAmount.zero
-  /// The time, including the tasks that the present slice has started.
-  private lazy var clockOfSlice: () -> NIODeadline = { [unowned self] in clock() + owed }
+  /// The size of the rows that the group will write, in bytes.
+  private var rowBytes = 0
+  /// The same at the start of the present slice.
+  private var rowBytesAtStart = 0
+  private(set) var rowCosts = RowCosts()
+  /// The time, including the tasks that the present slice has started. A slice also ends when its
+  /// group is full.
+  private lazy var clockOfSlice: () -> NIODeadline = { [unowned self] in
+    isGroupFull ? .distantFuture : clock() + owed
+  }
 
   private struct User {
     var account = FairQueue<UInt32>.Account(expected: WorkQueue.expectedAtFirst)
@@ -82,6 +90,9 @@ final class WorkQueue {
   /// A workload whose slices are longer than this has a separate pass. Slices are longer than
   /// `sliceMax` if a part is, such as a costly call.
   static let longMin = TimeAmount.milliseconds(2)
+  /// A group whose rows have more bytes takes no more work. So it has at most so many bytes, and the
+  /// rows of one part of work.
+  static let rowBytesMax = 1 << 20
   /// The expected cost of the first slice of a workload or user, in nanoseconds.
   fileprivate static let expectedAtFirst = UInt64(sliceMax.nanoseconds)
   /// With more users than this, those without waiting work are forgotten.
@@ -105,7 +116,7 @@ final class WorkQueue {
     let share = workload.share
     guard share.state == .idle else { return nil }
     renewTime()
-    guard !hasMore, fits(share) else {
+    guard !hasMore, !isGroupFull, fits(share) else {
       enqueue(workload)
       return nil
     }
@@ -132,6 +143,7 @@ final class WorkQueue {
   private func begin(_ share: WorkShare) -> TimeSlice {
     share.state = .working
     owed = .zero
+    rowBytesAtStart = rowBytes
     let start = clock()
     return TimeSlice(start: start, end: start + WorkQueue.sliceMax, clock: clockOfSlice)
   }
@@ -140,7 +152,7 @@ final class WorkQueue {
   func end(_ workload: any SlicedWork, _ slice: TimeSlice, hasMore: Bool) {
     let share = workload.share
     let time = clock() - slice.start
-    let cost = time + owed
+    let cost = time + owed + rowCosts.time(of: rowBytes - rowBytesAtStart)
     hasStartedTasks = hasStartedTasks || owed > .zero
     owed = .zero
     worked = worked + time
@@ -163,7 +175,7 @@ final class WorkQueue {
   /// Works as long as the turn may. Called when everything readable was read.
   func serve() {
     renewTime()
-    while spent < passMax, let uid = queue.first {
+    while spent < passMax, !isGroupFull, let uid = queue.first {
       if let workload = users[uid]?.workloads.first, !fits(workload.share) { break }
       _ = queue.next()
       guard let workload = users[uid]?.workloads.next() else { continue }
@@ -208,6 +220,23 @@ final class WorkQueue {
     body()
     // A task can submit work, which is done in a slice.
     taskCosts.count(clock() - start - (worked - workedBefore))
+  }
+
+  // MARK: - Rows
+
+  private var isGroupFull: Bool { rowBytes > WorkQueue.rowBytesMax }
+
+  /// Notes the size of the rows that the group will write now, in bytes; 0 after its end. The time to
+  /// write the rows of a slice belongs to its cost.
+  func noteRows(bytes: Int) { rowBytes = bytes }
+
+  /// Call before the group is written. Returns the start of the write; nil if its time does not
+  /// matter.
+  func beginWrite() -> NIODeadline? { rowBytes >= RowCosts.countedBytesMin ? clock() : nil }
+
+  /// Notes that the group is written.
+  func endWrite(since start: NIODeadline?) {
+    if let start { rowCosts.count(bytes: rowBytes, clock() - start) }
   }
 
   /// Drops all waiting work.

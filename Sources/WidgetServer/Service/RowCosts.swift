@@ -1,0 +1,36 @@
+import NIOCore
+
+/// The average time to write a row, by its size.
+///
+/// A turn writes the rows of its group after the slices whose calls have changed them. The whole row
+/// is written, however little has changed, so cheap calls can change large rows. So each slice counts
+/// the time that its rows will take, at this average.
+///
+/// A value: times are arguments.
+struct RowCosts {
+  /// The average so far, in nanoseconds for 1,024 bytes. The initial value is an estimate.
+  private(set) var kibibyteNanoseconds: Int64 = 2_000
+
+  /// A disk that is late delays one commit for a long time. This says little about the next one.
+  static let kibibyteNanosecondsMax: Int64 = 16_000
+  private static let kibibyteNanosecondsMin: Int64 = 500
+  /// The time of a smaller group hardly depends on its size.
+  static let countedBytesMin = 256 << 10
+
+  /// The expected time for rows.
+  func time(of bytes: Int) -> TimeAmount {
+    .nanoseconds(Int64(max(0, bytes)) * kibibyteNanoseconds / 1_024)
+  }
+
+  /// Notes the time to write the rows of a group.
+  mutating func count(bytes: Int, _ time: TimeAmount) {
+    guard bytes >= RowCosts.countedBytesMin else { return }
+    let found = min(
+      max(time.nanoseconds * 1_024 / Int64(bytes), RowCosts.kibibyteNanosecondsMin),
+      RowCosts.kibibyteNanosecondsMax)
+    // A higher cost counts at once, and a lower cost gradually, because a group that is too large
+    // delays everybody.
+    kibibyteNanoseconds =
+      found > kibibyteNanoseconds ? found : (kibibyteNanoseconds * 7 + found) / 8
+  }
+}
