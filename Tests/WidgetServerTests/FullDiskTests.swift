@@ -281,6 +281,52 @@ import WidgetStorage
     }
   }
 
+  /// Over gRPC, each frame of a provider is in another turn.
+  @Test func `an event is not forgotten if its effect in an earlier turn had no room`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      let (provider, sequence) = try Self.provider(with: client, server)
+      try Self.fill(server) { $0.onlyRemoves }
+      #expect(try provider.update("g", ["load": .double(1)]).error?.reason == "STORAGE_FAILED")
+      // The daemon cannot know whether the provider has read the result.
+      try provider.send(.acknowledge(ProvideAcknowledge(id: 6, sequence: sequence)))
+      let result = try provider.result()
+      #expect(result.id == 6 && result.error == nil)
+      #expect(server.log.groups.allSatisfy { $0.eventTrims.isEmpty })
+      server.log.refusal = nil
+      #expect(try Self.firstEventOfNextSession(server) == sequence)
+    }
+  }
+
+  @Test func `acknowledgements are stored after a further change, and of later events`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      let (provider, first) = try Self.provider(with: client, server)
+      try server.onLoop { $0.storage.probePause = .hours(1) }
+      func acknowledge(_ sequence: UInt64) throws -> [UInt64] {
+        try provider.send(.acknowledge(ProvideAcknowledge(id: 6, sequence: sequence)))
+        #expect(try provider.result().error == nil)
+        return server.log.groups.last?.eventTrims.map(\.before) ?? []
+      }
+      try Self.fill(server) { _ in false }
+      #expect(try provider.update("g", ["load": .double(1)]).error?.reason == "STORAGE_FAILED")
+      server.log.refusal = nil
+      #expect(try provider.update("g", ["load": .double(1)]).error == nil)
+      #expect(try acknowledge(first) == [first + 1])
+
+      try Self.fill(server) { _ in false }
+      #expect(try provider.update("g", ["load": .double(2)]).error?.reason == "STORAGE_FAILED")
+      server.log.refusal = nil
+      let second = try client.event("g", "press")
+      #expect(try provider.event().sequence == second)
+      #expect(try acknowledge(second) == [second + 1])
+    }
+  }
+
   @Test func `an event whose acknowledgement was not stored comes again`() async throws {
     try await withServer { server in
       let client = try server.connect()

@@ -116,6 +116,20 @@ import WidgetProto
     #expect(events.sentThrough == 15)
   }
 
+  @Test func `an event is kept that may be acknowledged before a refusal is read`() {
+    var events = SessionEvents()
+    events.begin(after: 10)
+    events.sent(11...12)
+    #expect(events.mayForget(through: 12))
+    events.changeWasRefused()
+    events.sent(13...13)
+    #expect(!events.mayForget(through: 11) && !events.mayForget(through: 12))
+    events.acknowledge(through: 12)
+    #expect(!events.mayForget(through: 12) && events.mayForget(through: 13))
+    events.changeBegins()
+    #expect(events.mayForget(through: 12))
+  }
+
   // MARK: - Kinds and widgets
 
   @Test func `a kind that was removed and came back is not reported as removed`() throws {
@@ -158,9 +172,10 @@ import WidgetProto
     turn.add(.opened)
     turn.add(.result(ProvideResult(id: 1)))
     turn.answer(4, about: a)
-    #expect(turn.hasAnswered(4))
+    turn.noteRefusedChange()
+    #expect(turn.hasAnswered(4) && turn.hasRefusedChange)
     turn.rollBack()
-    #expect(!turn.hasAnswered(4))
+    #expect(!turn.hasAnswered(4) && !turn.hasRefusedChange)
     let (outputs, effects) = turn.end()
     #expect(outputs.count == 1 && effects.isEmpty)
     let joinsAgain = turn.join()

@@ -23,11 +23,14 @@ final class ProviderFrames {
     _ frame: ProvideRequest, _ session: ServedSession, _ provider: String, _ attempt: Attempt
   ) {
     let id = frame.id
+    let isChange = frame.roomUse == .needs
+    if isChange, attempt.isFirst { session.changeBegins() }
     do throws(RPCStatus) {
       let result = try outcome(of: frame, session, provider, attempt)
       if id != 0 { session.add(.result(result)) }
     } catch {
       context.note(.provide, error, of: session.peer)
+      if isChange, !attempt.isStored { session.noteRefusedChange() }
       session.add(.result(ProvideResult(id: id, error: error, revision: context.store.revision)))
     }
   }
@@ -99,7 +102,9 @@ final class ProviderFrames {
       }
     }
     // Otherwise the store forgets the event, and the next group that is stored has no trace of it.
-    if attempt.isStored { self.acknowledge(acknowledge.sequence, by: session, provider) }
+    if attempt.isStored, session.mayForget(through: acknowledge.sequence) {
+      self.acknowledge(acknowledge.sequence, by: session, provider)
+    }
     session.add(.acknowledged(acknowledge.sequence))
   }
 

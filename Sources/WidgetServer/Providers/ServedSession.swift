@@ -159,8 +159,10 @@ final class ServedSession {
   ///
   /// - Parameter send: Sends an output. The session may end in it.
   func endTurn(sending send: (SessionTurn.Output) -> Void) {
+    let hasRefusedChange = turn.hasRefusedChange
     let (outputs, effects) = turn.end()
     for output in outputs where !isOver { send(output) }
+    if hasRefusedChange { events.changeWasRefused() }
     for effect in effects {
       switch effect {
       case .acknowledged(let sequence): acknowledge(through: sequence)
@@ -174,6 +176,15 @@ final class ServedSession {
 
   /// The provider has handled all events up to this one, and this is durable.
   func acknowledge(through sequence: UInt64) { events.acknowledge(through: sequence) }
+
+  /// Notes a frame that changes something, before it is carried out.
+  func changeBegins() { events.changeBegins() }
+
+  /// Notes that a frame was refused, because its group was not stored.
+  func noteRefusedChange() { turn.noteRefusedChange() }
+
+  /// Whether the store may forget the events up to this one; see `SessionEvents`.
+  func mayForget(through sequence: UInt64) -> Bool { events.mayForget(through: sequence) }
 
   /// Whether an event may be acknowledged.
   func hasSent(_ sequence: UInt64) -> Bool { sequence <= progress.sentThrough }

@@ -14,6 +14,8 @@ struct SessionEvents {
   /// The provider has handled all events up to this one.
   private var acknowledged: UInt64 = 0
   private var unacknowledged = CircularBuffer<Sent>()
+  /// The events up to this one were sent before the result of a change that had no room on the disk.
+  private var sentBeforeRefusal: UInt64?
 
   /// An event that was sent, or a gap.
   private struct Sent {
@@ -56,6 +58,19 @@ struct SessionEvents {
       unacknowledged.append(
         Sent(first: event.sequence, last: event.sequence, widgetID: event.widgetID))
     }
+  }
+
+  /// A change of the session had no room on the disk, and its result is sent now.
+  mutating func changeWasRefused() { sentBeforeRefusal = sentThrough }
+
+  /// The provider has sent a change.
+  mutating func changeBegins() { sentBeforeRefusal = nil }
+
+  /// Whether the store may forget the events up to this one. If the provider has not read yet that a
+  /// change was refused, it may acknowledge the event of this change. It has read the result if it
+  /// acknowledges an event that was sent after the result.
+  func mayForget(through sequence: UInt64) -> Bool {
+    sentBeforeRefusal.map { sequence > $0 } ?? true
   }
 
   /// The widget of an event that was sent and not acknowledged.

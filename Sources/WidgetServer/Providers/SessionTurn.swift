@@ -10,6 +10,8 @@ struct SessionTurn {
   private var answered: Set<UInt64> = []
   /// Whether a frame of the turn needs room on the disk.
   private var needsRoom = false
+  /// Whether a change of the turn was refused, because its group was not stored.
+  private(set) var hasRefusedChange = false
 
   /// Output for the end of the turn, even if the socket has no room.
   enum Output {
@@ -53,8 +55,11 @@ struct SessionTurn {
 
   func hasAnswered(_ number: UInt64) -> Bool { answered.contains(number) }
 
+  mutating func noteRefusedChange() { hasRefusedChange = true }
+
   /// The turn's group was taken back. The frames will be carried out again.
   mutating func rollBack() {
+    hasRefusedChange = false
     outputs.removeAll { if case .result = $0 { true } else { false } }
     effects.removeAll()
     answered.removeAll()
