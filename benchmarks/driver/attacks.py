@@ -23,6 +23,8 @@ STACK, LABEL = 8, 1
 ENDLESS = (f"{LONG}.exists(a, {LONG}.exists(b, {LONG}.exists(c, {LONG}.exists(d, "
            "a + b + c + d + data.n < 0)))) ? 'a' : 'b'")
 TYPICAL = "data.n + 1 > 2 ? 'a' : string(data.n)"
+# The number of large widgets of `many-rows`.
+ROWS = 60
 # A short selector whose compiled patterns are large.
 PATTERNS = " || ".join(["''.matches('(?:[^a]{999}){5}')"] * 27)
 
@@ -92,12 +94,31 @@ def prepare_large(connection, count):
             "id": f"large{number}", "kind": "plain", "data": values({"text": "y" * (256 << 10)})})
 
 
-def prepare_row(connection, _):
-    """A widget of nearly `widget_bytes_max`: the store writes all of it with each change."""
+def make_rows(connection, names):
+    """Widgets of nearly `widget_bytes_max`: the store writes all of a widget with each change."""
     connection.call("ApplyKinds", kinds=[{
         "name": "row", "open": True, "reducers": [{"event": "go", "set": {"n": "data.n + 1"}}]}])
-    connection.call("CreateWidget", widget={
-        "id": "row", "kind": "row", "data": values({"n": 1, "text": "y" * 1_040_000})})
+    for name in names:
+        connection.call("CreateWidget", widget={
+            "id": name, "kind": "row", "data": values({"n": 1, "text": "y" * 1_040_000})})
+
+
+def prepare_row(connection, _):
+    make_rows(connection, ["row"])
+
+
+def prepare_rows(connection, _):
+    """So many that `state_bytes_per_uid_max` has no room for more."""
+    make_rows(connection, [f"row{number}" for number in range(ROWS)])
+
+
+def change_rows(path, rounds):
+    """Sends an event to each large widget, again and again, all events at once."""
+    count = ROWS * rounds
+    calls = b"".join(
+        frames("SendEvent", 1, 1 + 2 * number, widget_id=f"row{number % ROWS}", name="go")
+        for number in range(count))
+    flood(path, 1, calls, count)
 
 
 # --- Calls that change all widgets -----------------------------------------------------------------
@@ -229,6 +250,9 @@ ATTACKS = {
     "rows": Attack(
         "400 events on a widget of nearly 1 MiB, one by one",
         lambda path: send_each(path, 400), prepare_row, needs_sqlite=True),
+    "many-rows": Attack(
+        "600 events on 60 widgets of nearly 1 MiB",
+        lambda path: change_rows(path, 10), prepare_rows, needs_sqlite=True),
     "blobs": Attack(
         "8 times 4 blobs of 15 MiB, in pieces of 64 KiB",
         lambda path: upload(path, 8, 4, 240), needs_sqlite=True),
