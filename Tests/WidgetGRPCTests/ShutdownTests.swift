@@ -70,6 +70,26 @@
       }
     }
 
+    /// The server measures `drain_milliseconds`, and does not count the time by which its loop is
+    /// late.
+    @Test func `a connection with a call stays open until the server ends it`() async throws {
+      try await withStoppedServer(drainMilliseconds: 1) { server in
+        let maker = InsideClient(try await server.server.inProcessClient(for: .current))
+        try await maker.create("a")
+        let client = try server.connect()
+        let watcher = try Watcher(client).sync()
+        try server.onLoop { _ in server.guest.beginShutdown() }
+        // The second GOAWAY follows when the client has acknowledged a ping.
+        while client.goAways.count < 2, try client.fill() {}
+        try await server.server.onLoop { service in
+          service.context.schedule(in: .milliseconds(2)) {}.futureResult
+        }.flatMap { $0 }.get()
+        let revision = try await maker.set("a", pad: 1, 1)
+        try watcher.catchUp(to: revision)
+        try await server.server.stop()
+      }
+    }
+
     @Test func `a shutdown answers earlier requests`() async throws {
       try await withStoppedServer { server in
         let client = try server.connect()
