@@ -9,6 +9,9 @@
   /// input waits for the same slices of time as the connection's calls, and its cost is the cost of
   /// the same user. If nobody else waits, the input passes at once.
   ///
+  /// The input also waits while many streams of the connection wait to be opened: to open a stream can
+  /// take longer than to read its request.
+  ///
   /// While input waits, the connection reads nothing more. Only the end of a connection makes the
   /// channel read on, at most what the socket holds. The waiting input is then dropped, because its
   /// calls would be cancelled.
@@ -65,7 +68,7 @@
     private func waitForTurn() {
       guard !isWaiting, cutter.hasMore else { return }
       isWaiting = true
-      connection.client.whenTurnComes { [self] isAbandoned in
+      connection.client.whenInputTurnComes { [self] isAbandoned in
         isWaiting = false
         pass()
         // When the service stops, there are no more turns. HTTP/2 still has to end the connection.

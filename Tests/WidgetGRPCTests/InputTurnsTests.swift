@@ -96,6 +96,26 @@
       }
     }
 
+    @Test func `a connection reads no more while many of its streams wait to be opened`()
+      async throws
+    {
+      try await withServer { server in
+        try server.onLoop { service in
+          let connection = try Connection(service)
+          connection.setTime(of: .zero)
+          let calls = connection.caller.client.calls.value
+          for _ in 0..<WaitingStream.countMax { calls.openingBegins() }
+          connection.receive(Self.opening + Self.windows)
+          #expect(connection.passed.bytes.isEmpty)
+          #expect(connection.reads.count == 0)
+          calls.openingEnded()
+          service.turn.finish()
+          #expect(connection.hasPassed(Self.opening + Self.windows))
+          #expect(connection.reads.count > 0)
+        }
+      }
+    }
+
     @Test func `a connection's input takes turns with the calls of others`() async throws {
       try await withServer { server in
         try server.onLoop { service in

@@ -84,6 +84,14 @@ import WidgetProto
     #expect(lines.isEmpty && round().isEmpty)
   }
 
+  @Test func `removed items are not served`() {
+    for uid in 1...3 as ClosedRange<UInt32> { add(uid, .microseconds(100), count: 2) }
+    #expect(lines.removeAll().map(\.uid).sorted() == [1, 1, 2, 2, 3, 3])
+    #expect(lines.isEmpty && round().isEmpty)
+    add(2, .zero)
+    #expect(round().map(\.uid) == [2])
+  }
+
   @Test func `users without items are forgotten`() {
     for uid in 1...1_000 as ClosedRange<UInt32> {
       add(uid, .microseconds(10))
@@ -124,7 +132,7 @@ import WidgetProto
         let record = Record()
         service.context.work.clock = { record.now }
         for uid in [UInt32](repeating: 1, count: 4_000) + [2] {
-          service.turn.whenDurable(for: WorkShare(uid: uid)) { record.note(uid) }
+          service.turn.whenDurable(for: WorkShare(uid: uid)) { _ in record.note(uid) }
         }
         service.turn.open()
         service.turn.finish()

@@ -33,6 +33,8 @@ extension ServiceLoop {
     providers.snapshots.answerEnded()
     turn.finish()
     context.drain()
+    // The next process knows no requests for streams.
+    turn.refuseOpenings(.shuttingDown)
     context.work.abandonAll()
     // Most of these messages had the time to end before.
     endPreparations()

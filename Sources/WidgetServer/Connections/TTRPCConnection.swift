@@ -50,9 +50,6 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// The peer's further calls wait for the next turn above this size, because one read can ask for
   /// ten thousand times its size.
   private static let responsesBytesMax = 256 << 10
-  /// The peer's further calls wait while this many streams are being opened. Opening a stream
-  /// can take long.
-  private static let openingsMax = 16
 
   /// - Parameter socket: the channel's socket.
   /// - Parameter former: the state from the process that served the connection; nil if it is new.
@@ -108,7 +105,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// many.
   private var takesFrames: Bool {
     isWritable && !isClosed && output.responseBytes < TTRPCConnection.responsesBytesMax
-      && openingCount < TTRPCConnection.openingsMax
+      && openingCount < WaitingStream.countMax
   }
 
   /// Whether there may be work: kinds are compiled also for a peer that takes no answers.
@@ -367,17 +364,21 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// Opens a stream at the end of the turn.
   private func open(
     _ sink: TTRPCStreamSink, _ method: Method, _ timeoutNanoseconds: Int64,
-    _ begin: @escaping ServiceLoop.Opening
+    _ waiting: WaitingStream
   ) {
     sinks[sink.streamID] = sink
     openingCount += 1
-    service.turn.whenDurable(for: share) { [self] in
+    service.turn.whenDurable(for: share) { [self] refusal in
       openingCount -= 1
-      defer { resumeFrames() }
+      defer {
+        waiting.drop()
+        resumeFrames()
+      }
       guard sinks[sink.streamID] === sink else { return }
       do throws(RPCStatus) {
+        if let refusal { throw refusal }
         guard timeoutNanoseconds >= 0 else { throw .deadlineExceeded }
-        let stream = try begin()
+        let stream = try waiting.open()
         // The stream's first frame is written by now. This write may have shown that the peer is
         // gone.
         guard sinks[sink.streamID] === sink else { return stream.forget() }

@@ -14,6 +14,10 @@ final class InProcessCalls: SlicedWork {
   private var waiting = CircularBuffer<Start>()
   /// The messages whose kinds are being compiled.
   private var preparing = CircularBuffer<(kinds: KindPreparation, start: Start)>()
+  /// Input that waits until fewer streams wait to be opened.
+  private var heldInput = CircularBuffer<Start>()
+  /// The streams that were asked for and are not open yet.
+  private var openingCount = 0
   /// Whether the last slice compiled kinds.
   private var hasCompiled = false
 
@@ -27,6 +31,25 @@ final class InProcessCalls: SlicedWork {
   func add(_ start: @escaping Start) {
     waiting.append(start)
     queue.submit(self)
+  }
+
+  /// The same for input that can ask for streams. It also waits while many streams wait to be opened.
+  func addInput(_ start: @escaping Start) {
+    guard openingCount < WaitingStream.countMax else { return heldInput.append(start) }
+    add(start)
+  }
+
+  /// Notes that a stream waits to be opened. `openingEnded` ends this.
+  func openingBegins() { openingCount += 1 }
+
+  /// Notes that a stream is open or refused.
+  func openingEnded() {
+    openingCount -= 1
+    guard openingCount < WaitingStream.countMax, !heldInput.isEmpty else { return }
+    waiting.append(contentsOf: heldInput)
+    heldInput.removeAll()
+    // Not at once: the service may be in the middle of its turn's end.
+    queue.enqueue(self)
   }
 
   /// Begins a call exactly once, when its kinds are compiled or nobody needs them any more. A call
@@ -69,5 +92,6 @@ final class InProcessCalls: SlicedWork {
   func abandon() {
     while let start = waiting.popFirst() { start(true) }
     while let (_, start) = preparing.popFirst() { start(true) }
+    while let start = heldInput.popFirst() { start(true) }
   }
 }

@@ -12,7 +12,7 @@ public struct InProcessClient: Sendable {
   /// The peer of its calls.
   public let peer: Peer
   private let service: NIOLoopBound<ServiceLoop>
-  private let calls: NIOLoopBound<InProcessCalls>
+  let calls: NIOLoopBound<InProcessCalls>
   private let gate: LoopGate
 
   /// Call on the service's event loop.
@@ -129,14 +129,8 @@ public struct InProcessClient: Sendable {
     let method = try InProcessClient.find(method, .stream)
     let (peer, calls) = (peer, calls)
     return try await withResult { service, continuation in
-      calls.value.add { isAbandoned in
-        guard !isAbandoned else {
-          return continuation.resume(returning: .failure(.shuttingDown))
-        }
-        calls.value.expectTasks()
-        InProcessSink(peer: peer, service: service, calls: calls.value, room: room?.value)
-          .open(method, request, timeout, continuation)
-      }
+      InProcessSink(peer: peer, service: service, calls: calls.value, room: room?.value)
+        .open(method, request, timeout, continuation)
     }
   }
 
@@ -163,6 +157,12 @@ public struct InProcessClient: Sendable {
   /// - Parameter start: called once. It gets true if the service stops, and must then return soon.
   public func whenTurnComes(_ start: @escaping (_ isAbandoned: Bool) -> Void) {
     calls.value.add(start)
+  }
+
+  /// The same for input that can ask for streams. It also waits while many of the client's streams
+  /// wait to be opened. Call on the service's event loop.
+  public func whenInputTurnComes(_ start: @escaping (_ isAbandoned: Bool) -> Void) {
+    calls.value.addInput(start)
   }
 
   /// Notes that the work of the client's turn continues in tasks. The time of these tasks counts as

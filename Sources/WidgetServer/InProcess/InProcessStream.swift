@@ -113,38 +113,68 @@ final class InProcessSink: StreamSink, TurnParticipant {
     self.room = room
   }
 
-  /// Opens the stream at the end of the turn.
+  typealias Opened = CheckedContinuation<Result<InProcessStream, RPCStatus>, Never>
+
+  /// Opens the stream when the service has time for the request, at the end of a turn. The request
+  /// counts at once, because it can wait for its turn.
   func open(
-    _ method: Method, _ request: ByteBuffer, _ timeout: Duration?,
-    _ opened: CheckedContinuation<Result<InProcessStream, RPCStatus>, Never>
+    _ method: Method, _ request: ByteBuffer, _ timeout: Duration?, _ opened: Opened
+  ) {
+    calls.openingBegins()
+    do throws(RPCStatus) {
+      let arrived = try StreamReservation(
+        of: peer, service.policy.level(of: peer), bytes: request.readableBytes,
+        in: service.context)
+      calls.add { [self] isAbandoned in
+        arrived.release()
+        guard !isAbandoned else { return refuse(.shuttingDown, opened) }
+        guard !isLost else { return refuse(.cancelled, opened) }
+        calls.expectTasks()
+        openAtEnd(method, request, timeout, opened)
+      }
+    } catch {
+      service.context.note(method, error, of: peer)
+      refuse(error, opened)
+    }
+  }
+
+  /// Opens the stream at the end of the turn.
+  private func openAtEnd(
+    _ method: Method, _ request: ByteBuffer, _ timeout: Duration?, _ opened: Opened
   ) {
     service.turn.open()
     do throws(RPCStatus) {
       if service.context.phase == .handingOver { throw .shuttingDown }
-      let begin = try service.prepare(
+      let waiting = try service.prepare(
         method, request, sink: self, peer: peer, level: service.policy.level(of: peer))
-      service.turn.whenDurable(for: calls.share) { [self] in
+      service.turn.whenDurable(for: calls.share) { [self] refusal in
+        defer { waiting.drop() }
+        guard !isLost else { return refuse(.cancelled, opened) }
         do throws(RPCStatus) {
+          if let refusal { throw refusal }
           if let timeout, timeout <= .zero { throw .deadlineExceeded }
-          let stream = try begin()
+          let stream = try waiting.open()
           serve(stream, timeout)
           opened.resume(returning: .success(InProcessStream(sink: self, service: service)))
+          calls.openingEnded()
         } catch {
           service.context.note(method, error, of: peer)
-          opened.resume(returning: .failure(error))
+          refuse(error, opened)
         }
       }
     } catch {
       service.context.note(method, error, of: peer)
-      opened.resume(returning: .failure(error))
+      refuse(error, opened)
     }
   }
 
+  private func refuse(_ status: RPCStatus, _ opened: Opened) {
+    opened.resume(returning: .failure(status))
+    calls.openingEnded()
+  }
+
   /// Begins a conversation.
-  func converse(
-    _ method: Method, _ timeout: Duration?,
-    _ begun: CheckedContinuation<Result<InProcessStream, RPCStatus>, Never>
-  ) {
+  func converse(_ method: Method, _ timeout: Duration?, _ begun: Opened) {
     service.turn.open()
     do throws(RPCStatus) {
       if let timeout, timeout <= .zero { throw .deadlineExceeded }

@@ -314,6 +314,29 @@ final class ServiceContext {
     store.keepExpression(of: selector)
   }
 
+  /// Refuses a stream that `openStream` would refuse.
+  func checkStream(
+    of peer: Peer, selecting selector: Selector, termBytes: Int
+  ) throws(RPCStatus) {
+    let selectorBytes = store.expressionBytes(of: selector) + termBytes
+    try streamAccounts.check(for: peer.uid, .client, selectorBytes: selectorBytes, limits)
+  }
+
+  /// Counts a stream that waits to be opened, if its user may have one more.
+  ///
+  /// - Parameter bytes: The memory of its request.
+  func reserveStream(
+    of peer: Peer, _ level: AccessPolicy.Level, bytes: Int
+  ) throws(RPCStatus) {
+    guard phase != .draining else { throw .shuttingDown }
+    try streamAccounts.open(for: peer.uid, level, selectorBytes: bytes, limits)
+  }
+
+  /// Stops counting a stream that waited.
+  func releaseStream(of uid: UInt32, _ level: AccessPolicy.Level, bytes: Int) {
+    streamAccounts.close(of: uid, level, selectorBytes: bytes)
+  }
+
   /// The number of a new stream.
   func takeStreamID() -> UInt64 { streamAccounts.takeID() }
 

@@ -99,14 +99,16 @@ final class ServiceLoop {
 
   // MARK: - The turn
 
-  /// Ends the turn after opening all requested streams, and sends the changes without waiting for
-  /// the next round.
+  /// Ends the turn after opening the requested streams, and sends the changes without waiting for
+  /// the next round. Refuses the streams that are not open after a while.
   func finishTurnAndRound() {
+    let slice = context.work.slice(of: ServiceLoop.lastOpeningsMax)
     repeat {
       streams.rounds.hurry()
       turn.open()
       turn.finish()
-    } while turn.hasOpenings
+    } while turn.hasOpenings && !slice.isOver
+    turn.refuseOpenings(.shuttingDown)
   }
 
   private func endTurn() {
@@ -166,7 +168,7 @@ final class ServiceLoop {
     var now = slice.start
     turn.openings.beginRound()
     while now < slice.end, let opening = turn.openings.next(at: now) {
-      context.work.charge(opening.share, opening.begin)
+      context.work.charge(opening.share) { opening.begin(nil) }
       now = slice.clock()
     }
     turn.openings.endRound(at: now)
@@ -174,6 +176,8 @@ final class ServiceLoop {
 
   /// The time that a turn may take to open streams.
   private static let openingsMax = TimeAmount.milliseconds(2)
+  /// The time to open the last streams, before the connections are handed over.
+  private static let lastOpeningsMax = TimeAmount.milliseconds(500)
 
   private func commit() {
     var onlyRemoves = false

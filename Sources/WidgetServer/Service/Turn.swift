@@ -72,7 +72,8 @@ final class Turn {
   /// A requested stream.
   struct Opening {
     let share: WorkShare
-    let begin: () -> Void
+    /// Opens the stream; or refuses it, if there is a reason.
+    let begin: (_ refusal: RPCStatus?) -> Void
   }
 
   /// The pause for reads before a turn that only resumes work.
@@ -134,8 +135,15 @@ final class Turn {
   func whenDurable(_ body: @escaping () -> Void) { durable.append(body) }
 
   /// Opens a stream when the turn's group is durable and its answers are sent, or in a later turn.
-  func whenDurable(for share: WorkShare, _ begin: @escaping () -> Void) {
+  ///
+  /// - Parameter begin: Called once. It gets the reason if the stream must not be opened.
+  func whenDurable(for share: WorkShare, _ begin: @escaping (_ refusal: RPCStatus?) -> Void) {
     openings.add(Opening(share: share, begin: begin), of: share.uid)
+  }
+
+  /// Refuses all streams that wait to be opened.
+  func refuseOpenings(_ status: RPCStatus) {
+    for opening in openings.removeAll() { opening.begin(status) }
   }
 
   // MARK: - The end

@@ -49,6 +49,16 @@ final class UserLines<Item> {
     count += 1
   }
 
+  /// Removes all items, and forgets the users.
+  func removeAll() -> [Item] {
+    let items = lines.values.flatMap { Array($0.items) }
+    lines = [:]
+    queue = FairQueue()
+    (current, latest) = (nil, nil)
+    count = 0
+    return items
+  }
+
   private func line(of uid: UInt32) -> Line {
     if let latest, latest.uid == uid { return latest }
     let line = lines[uid] ?? Line(uid: uid)

@@ -4,34 +4,38 @@ import WidgetProto
 
 /// Calls that open streams, and unary calls about open ones.
 extension ServiceLoop {
-  /// Opens a stream whose request is decoded. Call when the turn's group is durable.
-  typealias Opening = () throws(RPCStatus) -> any ServedStream
-
-  /// Decodes the request for a stream, and says how to open it.
+  /// Decodes the request for a stream. Refuses it if its user may have no further stream.
   func prepare(
     _ method: Method, _ payload: UnsafeRawBufferPointer, sink: any StreamSink, peer: Peer,
     level: AccessPolicy.Level
-  ) throws(RPCStatus) -> Opening {
+  ) throws(RPCStatus) -> WaitingStream {
     guard level >= method.requiredLevel else {
       throw .permissionDenied(method.fullName, peer.uid)
     }
     try context.checkSize(method, payload)
     let (streams, health) = (streams, health)
+    func reserve(_ decodedBytes: Int) throws(RPCStatus) -> StreamReservation {
+      try StreamReservation(
+        of: peer, level, bytes: max(payload.count, decodedBytes), in: context)
+    }
     switch method {
     case .watchWidgets:
       let request = try context.decode(WatchWidgetsRequest.self, payload)
-      return { () throws(RPCStatus) in
+      let reservation = try reserve(WatchGroup.Filter(request).decodedBytes)
+      return WaitingStream(reservation) { () throws(RPCStatus) in
         WatchStream(try streams.open(request, sink: sink, peer: peer), of: streams)
       }
     case .watchEvents:
       let request = try context.decode(WatchEventsRequest.self, payload)
-      return { () throws(RPCStatus) in
+      let reservation = try reserve(WatchGroup.Filter(request).decodedBytes)
+      return WaitingStream(reservation) { () throws(RPCStatus) in
         WatchStream(try streams.open(request, sink: sink, peer: peer), of: streams)
       }
     case .watchHealth:
       let request = try context.decode(HealthCheckRequest.self, payload)
+      let reservation = try reserve(0)
       checkStore()
-      return { () throws(RPCStatus) in
+      return WaitingStream(reservation) { () throws(RPCStatus) in
         try health.open(request, sink: sink, peer: peer, level: level)
       }
     default: throw .wrongShape(method)
@@ -42,8 +46,8 @@ extension ServiceLoop {
   func prepare(
     _ method: Method, _ request: ByteBuffer, sink: any StreamSink, peer: Peer,
     level: AccessPolicy.Level
-  ) throws(RPCStatus) -> Opening {
-    let result: Result<Opening, RPCStatus> = request.withUnsafeReadableBytes { bytes in
+  ) throws(RPCStatus) -> WaitingStream {
+    let result: Result<WaitingStream, RPCStatus> = request.withUnsafeReadableBytes { bytes in
       do throws(RPCStatus) {
         return .success(try prepare(method, bytes, sink: sink, peer: peer, level: level))
       } catch {

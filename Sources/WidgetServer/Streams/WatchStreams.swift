@@ -51,11 +51,7 @@ final class WatchStreams {
       throw .invalidField(
         "include_events", "A redacted watch has no events; leave one of them out.")
     }
-    let group = rounds.group(
-      .widgets(
-        request.selector, request.readMask, includesEvents: request.includeEvents,
-        contentFamily: request.contentFamily, upcomingEntries: request.upcomingEntries,
-        isRedacted: request.isRedacted))
+    let group = try checkedGroup(WatchGroup.Filter(request), of: peer)
     let position: StreamCursor.Position
     if request.resumeToken.isEmpty {
       position = .transferring(
@@ -102,7 +98,7 @@ final class WatchStreams {
     // The reader is not caught up with events: the events between the cursor and the last round
     // come first.
     let subscription = try add(
-      group: rounds.group(.events(request.selector, names: request.names)), sink: sink,
+      group: try checkedGroup(WatchGroup.Filter(request), of: peer), sink: sink,
       peer: peer, position: .behind(context.store.revision),
       eventCursor: request.afterSequence.map(context.eventCursor))
     rounds.send(
@@ -112,6 +108,14 @@ final class WatchStreams {
           epoch: context.store.epoch)),
       to: subscription)
     return subscription
+  }
+
+  /// The group of a filter. The limits come first, because a new group of many terms takes long.
+  private func checkedGroup(
+    _ filter: WatchGroup.Filter, of peer: Peer
+  ) throws(RPCStatus) -> WatchGroup {
+    try context.checkStream(of: peer, selecting: filter.selector, termBytes: filter.termBytes)
+    return rounds.group(filter)
   }
 
   /// The revision after which the stream continues.
@@ -197,10 +201,7 @@ final class WatchStreams {
     try context.checkTerms(request.selector, request.readMask)
     let subscription = try takeOver(
       handed, sink: sink, peer: peer, options: Subscription.Options(request),
-      filter: .widgets(
-        request.selector, request.readMask, includesEvents: request.includeEvents,
-        contentFamily: request.contentFamily, upcomingEntries: request.upcomingEntries,
-        isRedacted: request.isRedacted))
+      filter: WatchGroup.Filter(request))
     // This process does not know which entries the former process sent in advance.
     subscription.group.horizon.forget()
     // The former process sent the theme after `opened`, and each change before its revision.
@@ -217,8 +218,7 @@ final class WatchStreams {
   ) throws(RPCStatus) -> Subscription {
     try context.checkTerms(request.selector)
     return try takeOver(
-      handed, sink: sink, peer: peer, options: .init(),
-      filter: .events(request.selector, names: request.names))
+      handed, sink: sink, peer: peer, options: .init(), filter: WatchGroup.Filter(request))
   }
 
   private func takeOver(
