@@ -194,4 +194,21 @@ import WidgetProto
       #expect(outcomes.last == "SHUTTING_DOWN")
     }
   }
+
+  @Test func `streams that wait are refused when the server stops`() async throws {
+    let server = try await startServer(folder: TestFolder())
+    let outcomes = Box<[String]>([])
+    try server.onLoop { service in
+      service.context.work.clock = SliceClock.makeOver()
+      // No turn is open.
+      for _ in 0..<100 {
+        service.turn.whenDurable(for: WorkShare(uid: 1)) { refusal in
+          outcomes.update { $0.append(refusal?.reason ?? "opened") }
+        }
+      }
+    }
+    try await server.server.stop()
+    #expect(outcomes.get().count == 100)
+    #expect(outcomes.get().last == "SHUTTING_DOWN")
+  }
 }

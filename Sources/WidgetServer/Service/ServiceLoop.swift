@@ -256,6 +256,8 @@ final class ServiceLoop {
   /// Ends everything: the turn, all streams, the log. Call once, before the loop ends.
   func close() {
     context.drain()
+    // No later turn would open them.
+    turn.refuseOpenings(.shuttingDown)
     endPreparations()
     turn.finish()
     context.work.abandonAll()
