@@ -109,7 +109,7 @@
       }
       // The limits for all clients can be full because of others, and a small frame may straddle two
       // reads of a good client. The limits of connections bound such frames.
-      return account.hold(bytes) == nil || bytes <= InputTurns.uncountedBytesMax
+      return account.hold(bytes, uncountedMax: InputTurns.uncountedBytesMax) == nil
     }
 
     /// Closes the connection, because a frame has not arrived in time. Returns false if the rest

@@ -138,6 +138,22 @@
       }
     }
 
+    @Test func `a header block that is not counted ends its connection in time, too`()
+      async throws
+    {
+      let limits = ServerLimits.with {
+        ($0.incompleteBytesPerUIDMax, $0.requestMilliseconds) = (1_000, 1)
+      }
+      try await withServer(limits: limits) { server in
+        let client = try server.connect()
+        try Self.check(client, at: server)
+        // The first frame: less than the 16 KiB that stay without being counted.
+        try client.send(Array(Self.openBlock.prefix(10_009)))
+        try client.readToEnd()
+        #expect(try Self.bytes(server) == 0)
+      }
+    }
+
     @Test func `header blocks above the user's bytes end their connections`() async throws {
       let limits = ServerLimits.with { $0.incompleteBytesPerUIDMax = 30_000 }
       try await withServer(limits: limits) { server in

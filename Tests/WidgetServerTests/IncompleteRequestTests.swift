@@ -169,6 +169,47 @@ import WidgetTransport
     }
   }
 
+  @Test func `bytes that may stay uncounted have to be complete in time`() async throws {
+    let limits = Self.limits { $0.incompleteBytesPerUIDMax = 100 }
+    try await withServer(limits: limits) { server in
+      try server.onLoop { service in
+        let all = service.incompleteRequests
+        let account = all.account(of: .current)
+        #expect(account.hold(101, uncountedMax: 100) != nil)
+        #expect(!all.isSearching)
+        // Other requests of the user have taken the room.
+        let other = all.account(of: .current)
+        other.isTimed = false
+        #expect(other.hold(100) == nil)
+        #expect(account.hold(10, uncountedMax: 100) == nil)
+        #expect(all.bytes(of: geteuid()) == 100)
+        #expect(all.isSearching)
+        _ = other.hold(0)
+        // There is room again.
+        #expect(account.hold(11, uncountedMax: 100) == nil)
+        #expect(all.bytes(of: geteuid()) == 11)
+        _ = account.hold(0)
+        #expect(all.bytes(of: geteuid()) == 0)
+      }
+    }
+    let short = Self.limits { ($0.incompleteBytesPerUIDMax, $0.requestMilliseconds) = (100, 1) }
+    try await withServer(limits: short) { server in
+      let ended = try server.onLoop { service in
+        let ended = Ended()
+        let account = service.incompleteRequests.account(of: .current)
+        ended.accounts.append(account)
+        account.endLate = {
+          ended.passes.append(0)
+          return true
+        }
+        #expect(account.hold(101, uncountedMax: 200) == nil)
+        return ended
+      }
+      try server.eventually { _ in ended.passes.count == 1 }
+      #expect(try server.onLoop { !$0.incompleteRequests.isSearching })
+    }
+  }
+
   @Test func `an incomplete request is not counted after its connection has ended`() async throws {
     try await withServer { server in
       let client = try server.connect()

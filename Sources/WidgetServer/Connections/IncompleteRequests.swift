@@ -35,10 +35,13 @@ final class IncompleteRequests {
 
   /// Counts the bytes that an account holds now. Returns which limit they exceed; then nothing is
   /// counted for the account.
-  fileprivate func hold(_ bytes: Int, for account: IncompleteRequest) -> RPCStatus? {
+  fileprivate func hold(
+    _ bytes: Int, for account: IncompleteRequest, uncountedMax: Int
+  ) -> RPCStatus? {
     let refusal = bytes > account.bytes ? refusal(of: bytes - account.bytes, for: account) : nil
+    account.isUncounted = refusal != nil && bytes <= uncountedMax
     set(refusal == nil ? bytes : 0, for: account)
-    return refusal
+    return account.isUncounted ? nil : refusal
   }
 
   private func refusal(of added: Int, for account: IncompleteRequest) -> RPCStatus? {
@@ -60,19 +63,20 @@ final class IncompleteRequests {
 
   private func set(_ bytes: Int, for account: IncompleteRequest) {
     let change = bytes - account.bytes
-    guard change != 0 else { return }
-    context.counters.countBytes(change)
-    let ofUser = self.bytes(of: account.uid) + change
-    bytesByUID[account.uid] = ofUser > 0 ? ofUser : nil
-    bytesByLevel[account.level, default: 0] += change
-    if account.bytes == 0 {
-      account.deadline = nextDeadline
-      waiting[ObjectIdentifier(account)] = account
-      scheduleSearch()
-    } else if bytes == 0 {
-      waiting[ObjectIdentifier(account)] = nil
+    if change != 0 {
+      context.counters.countBytes(change)
+      let ofUser = self.bytes(of: account.uid) + change
+      bytesByUID[account.uid] = ofUser > 0 ? ofUser : nil
+      bytesByLevel[account.level, default: 0] += change
+      account.bytes = bytes
     }
-    account.bytes = bytes
+    let waits = bytes > 0 || account.isUncounted
+    guard waits != account.isWaiting else { return }
+    account.isWaiting = waits
+    guard waits else { return waiting[ObjectIdentifier(account)] = nil }
+    account.deadline = nextDeadline
+    waiting[ObjectIdentifier(account)] = account
+    scheduleSearch()
   }
 
   // MARK: - Requests that are late
@@ -100,7 +104,7 @@ final class IncompleteRequests {
       guard count == 0 || !slice.isOver else { return false }
       count += 1
       // The daemon may not have processed the rest yet.
-      if account.endLate() { set(0, for: account) } else { account.deadline = nextDeadline }
+      if account.endLate() { _ = account.hold(0) } else { account.deadline = nextDeadline }
     }
     return true
   }
@@ -117,6 +121,10 @@ public final class IncompleteRequest {
   fileprivate let level: AccessPolicy.Level
   fileprivate(set) var bytes = 0
   fileprivate var deadline = NIODeadline.distantFuture
+  /// Whether bytes stay that no limit counts; see `hold`.
+  fileprivate var isUncounted = false
+  /// Whether the deadline counts.
+  fileprivate var isWaiting = false
   /// Whether the request has to arrive in time. The account of an open conversation only counts its
   /// bytes, and sets no timer.
   public var isTimed = true
@@ -134,7 +142,11 @@ public final class IncompleteRequest {
 
   /// Notes how many bytes of the request have arrived; 0 if it is complete or over. Returns the
   /// refusal if a limit forbids to hold them; the caller must then drop them.
-  public func hold(_ bytes: Int) -> RPCStatus? {
-    bytes == self.bytes ? nil : all.hold(bytes, for: self)
+  ///
+  /// - Parameter uncountedMax: If a limit forbids to hold the bytes, up to so many stay without being
+  ///   counted. They have to be complete in time, too.
+  public func hold(_ bytes: Int, uncountedMax: Int = 0) -> RPCStatus? {
+    guard bytes != self.bytes || isUncounted else { return nil }
+    return all.hold(bytes, for: self, uncountedMax: uncountedMax)
   }
 }
