@@ -133,6 +133,29 @@ import WidgetProto
     }
   }
 
+  @Test func `unsent output of users without rights stops only such users`() async throws {
+    try await withServer(
+      limits: .with { ($0.unsentBytesMax, $0.unsentBytesPerUIDMax) = (1_600, 10_000) }
+    ) { server in
+      let room = try server.onLoop { service in
+        let all = UnsentBytes(service.context, Self.policy)
+        let strangers = (11...14).map { all.account(of: Peer(uid: $0, gid: 1, pid: 1)) }
+        let clients = (1...2).map { all.account(of: Self.peer($0)) }
+        // A sixteenth of the limit is for strangers, with equal shares.
+        for stranger in strangers.dropLast() { stranger.hold(24) }
+        strangers[3].hold(1_500)
+        // The whole limit is for clients. With the strangers' bytes, and shares of a sixth, both
+        // would wait.
+        for client in clients { client.hold(700) }
+        let before = clients.map(\.hasRoom)
+        clients[0].hold(900)
+        return before + clients.map(\.hasRoom) + strangers.map(\.hasRoom)
+      }
+      // The reserve is used up, too, so the waiting stranger has no room.
+      #expect(room == [true, true, false, true, true, true, true, false])
+    }
+  }
+
   @Test func `the end of a connection frees its unsent output for others`() async throws {
     try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 100 }) { server in
       let accounts = try server.onLoop {

@@ -8,7 +8,8 @@ import NIOCore
 /// read nothing. So no answer is lost: the calls wait in the sockets of their senders. Connections of
 /// gRPC continue to read, because they must get the peer's window updates. Their calls wait in the
 /// daemon, as incomplete requests. If all clients together are above `unsent_bytes_max`, only users
-/// with more than an equal share wait. Owners do not count for it.
+/// with more than an equal share wait. Owners do not count for it. Users who may only ask for health
+/// have a total of their own, so they do not stop clients.
 ///
 /// A connection with few unsent bytes does not wait for the others of its user: its peer reads. For
 /// such connections, there is a reserve of a quarter of each limit.
@@ -22,23 +23,37 @@ final class UnsentBytes {
   private var waiting: [UInt32: User] = [:]
   /// Connections of waiting users that have few unsent bytes again.
   private var freed: [UnsentAccount] = []
-  /// The bytes of users who are not owners, and the number of these users with unsent bytes.
-  private var sharedBytes = 0
-  private var sharerCount = 0
+  private var ofClients = Total()
+  /// The total of users who may only ask for health.
+  private var ofUnauthorized = Total()
   private var isLookScheduled = false
+
+  /// The bytes of all users of a level.
+  private struct Total {
+    private(set) var bytes = 0
+    /// The number of users with unsent bytes.
+    private(set) var userCount = 0
+
+    /// Adds the change of a user who had this many bytes.
+    mutating func add(_ change: Int, to bytesOfUser: Int) {
+      bytes += change
+      if bytesOfUser == 0 { userCount += 1 }
+      if bytesOfUser + change == 0 { userCount -= 1 }
+    }
+  }
 
   fileprivate final class User {
     let uid: UInt32
-    let isOwner: Bool
+    let level: AccessPolicy.Level
     var bytes = 0
     var isWaiting = false
     /// Whether the reserve is used up. Then connections with few unsent bytes wait, too.
     var isFull = false
     var accounts: [ObjectIdentifier: UnsentAccount] = [:]
 
-    init(uid: UInt32, isOwner: Bool) {
+    init(uid: UInt32, _ level: AccessPolicy.Level) {
       self.uid = uid
-      self.isOwner = isOwner
+      self.level = level
     }
   }
 
@@ -49,8 +64,7 @@ final class UnsentBytes {
 
   /// The account of a new connection.
   func account(of peer: Peer) -> UnsentAccount {
-    let user =
-      users[peer.uid] ?? User(uid: peer.uid, isOwner: policy.level(of: peer) == .owner)
+    let user = users[peer.uid] ?? User(uid: peer.uid, policy.level(of: peer))
     users[peer.uid] = user
     let account = UnsentAccount(of: user, pid: peer.pid, in: self)
     user.accounts[ObjectIdentifier(account)] = account
@@ -65,10 +79,10 @@ final class UnsentBytes {
 
   fileprivate func change(_ account: UnsentAccount, of user: User, from before: Int) {
     let change = account.bytes - before
-    if !user.isOwner {
-      sharedBytes += change
-      if user.bytes == 0 { sharerCount += 1 }
-      if user.bytes + change == 0 { sharerCount -= 1 }
+    switch user.level {
+    case .owner: break
+    case .client: ofClients.add(change, to: user.bytes)
+    case .nothing: ofUnauthorized.add(change, to: user.bytes)
     }
     user.bytes += change
     if change < 0 {
@@ -90,10 +104,24 @@ final class UnsentBytes {
 
   /// Whether a part of a limit is used in addition to the limit.
   private func isFull(_ user: User, _ part: Int) -> Bool {
-    let (ofUserMax, max) = (context.limits.unsentBytesPerUIDMax, context.limits.unsentBytesMax)
-    return user.bytes >= ofUserMax + ofUserMax / part
-      || !user.isOwner && sharedBytes >= max + max / part
+    let ofUserMax = context.limits.unsentBytesPerUIDMax
+    if user.bytes >= ofUserMax + ofUserMax / part { return true }
+    guard let (total, max) = sharedTotal(of: user.level) else { return false }
+    return total.bytes >= max + max / part
   }
+
+  /// The total of a level, and its maximum. nil for owners.
+  private func sharedTotal(of level: AccessPolicy.Level) -> (Total, Int)? {
+    let max = context.limits.unsentBytesMax
+    return switch level {
+    case .owner: nil
+    case .client: (ofClients, max)
+    case .nothing: (ofUnauthorized, Swift.max(1, max / UnsentBytes.unauthorizedPart))
+    }
+  }
+
+  /// Users who may only ask for health have this part of `unsent_bytes_max` together.
+  private static let unauthorizedPart = 16
 
   /// Programs of the user may wait for the one that does not read, so the log has to name it.
   private func logWaiting(_ user: User) {
@@ -107,8 +135,8 @@ final class UnsentBytes {
 
   private func isAbove(_ user: User, _ ofUserMax: Int) -> Bool {
     if user.bytes >= ofUserMax { return true }
-    let max = context.limits.unsentBytesMax
-    return !user.isOwner && sharedBytes >= max && user.bytes >= max / Swift.max(1, sharerCount)
+    guard let (total, max) = sharedTotal(of: user.level) else { return false }
+    return total.bytes >= max && user.bytes >= max / Swift.max(1, total.userCount)
   }
 
   fileprivate func close(_ account: UnsentAccount, of user: User) {
