@@ -10,7 +10,8 @@ from driver.attackers import (
     lock_out, open_without_body, refresh_all, repeat_over_grpc, send_each,
     send_empty_data, upload, watch_health, watch_over_grpc, watch_the_watched)
 from driver.watches import (
-    ask_progress, change_all, end_watches, open_watches, open_watches_over_grpc)
+    ask_progress, change_all, end_watches, open_large, open_large_over_grpc, open_watches,
+    open_watches_over_grpc)
 from lib import http2
 from lib.protobuf import values
 from lib.ttrpc import REQUEST
@@ -151,8 +152,9 @@ class Attack:
     needs_sqlite: bool = False
 
 
-# incomplete_bytes_per_uid_max, kind_memory_bytes_per_uid_max, unsent_bytes_per_uid_max
-MESSAGES, KINDS, UNSENT = 64, 64, 64
+# incomplete_bytes_per_uid_max, kind_memory_bytes_per_uid_max, unsent_bytes_per_uid_max,
+# selector_memory_bytes_per_uid_max
+MESSAGES, KINDS, UNSENT, FILTERS = 64, 64, 64, 32
 
 
 def streams_over_grpc(connections, streams):
@@ -216,6 +218,9 @@ ATTACKS = {
     "ends": Attack(
         "8 times the end of 16 x 1,000 watches",
         lambda path: end_watches(open_watches, path, 16, 1_000, 8)),
+    "openings": Attack(
+        "64 x 100 watches of 1,024 long ids, at once",
+        lambda path: open_large(path, 64, 100), quota=FILTERS),
     "progress": Attack(
         "16 x 1,000 watches, progress every 100 ms",
         lambda path: ask_progress(path, 16, 1_000, 20)),
@@ -287,6 +292,9 @@ ATTACKS = {
         "gRPC: 8 x 1,000 watches with different filters",
         lambda path: open_watches_over_grpc(path, 8, 1_000, are_different=True),
         quota=streams_over_grpc(8, 1_000), over_grpc=True),
+    "grpc-openings": Attack(
+        "gRPC: 16 x 300 watches of 1,024 long ids, reset",
+        lambda path: open_large_over_grpc(path, 16, 300), quota=FILTERS, over_grpc=True),
     "grpc-halves": Attack(
         "gRPC: 40 x 500 calls of 64 KiB, a byte short",
         lambda path: begin_over_grpc(path, 40, 500, 10), quota=MESSAGES, over_grpc=True),

@@ -4,7 +4,7 @@ import select
 import struct
 import time
 
-from driver.attackers import PATIENCE, connected, exchange, frames, open_over_grpc
+from driver.attackers import PATIENCE, connected, exchange, flood, frames, open_over_grpc
 from lib import http2
 from lib.ttrpc import REMOTE_CLOSED
 
@@ -68,6 +68,31 @@ def open_watches_over_grpc(path, connections, streams, are_different=False):
     read_until(peers, streams, 9, lambda data: (
         9 + int.from_bytes(data[:3], "big"), data[3] == http2.HEADERS))
     return list(peers)
+
+
+def large_filter(number):
+    """A selector near the limits of its terms."""
+    return {"ids": [f"w{number}-{index}-".ljust(128, "x") for index in range(1_024)]}
+
+
+def open_large(path, connections, streams):
+    """Opens watches with large filters, all at once. Above the quota, the daemon refuses them."""
+    flood(path, connections, b"".join(
+        frames("WatchWidgets", 1, 1 + 2 * number, flags=REMOTE_CLOSED, selector=large_filter(number))
+        for number in range(streams)), streams)
+
+
+def open_large_over_grpc(path, connections, streams):
+    """The same over gRPC. Each watch is reset at once, so HTTP/2 has room for the next one."""
+    peers = [http2.Peer(path) for _ in range(connections)]
+    for number in range(streams):
+        request = http2.request("WatchWidgets", selector=large_filter(number))
+        for peer in list(peers):
+            try:
+                stream = peer.start(http2.path_of("WatchWidgets"), request)
+                peer.send(http2.frame(http2.RST_STREAM, 0, stream, struct.pack(">I", 8)))
+            except http2.Closed:
+                peers.remove(peer)
 
 
 def end_watches(begin, path, connections, streams, count):
