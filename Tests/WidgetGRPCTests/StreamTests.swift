@@ -198,6 +198,26 @@
       }
     }
 
+    @Test func `a gRPC client asks for more streams at once than may wait to be opened`()
+      async throws
+    {
+      try await withServer { server in
+        let client = try server.connect()
+        let streams = try (0..<10 * WaitingStream.countMax).map { _ in try client.watch() }
+        for stream in streams { #expect(try client.next(on: stream) != nil) }
+        // Those that are reset at once leave nothing.
+        for stream in streams { try client.reset(stream) }
+        for _ in streams { try client.reset(client.watch()) }
+        #expect(try client.health() == .serving)
+        let guest = server.guest
+        try server.eventually("nothing waits") { service in
+          guest.callCount == 0 && service.streams.isEmpty && !service.turn.hasOpenings
+            && service.context.streamAccounts.count == 0
+            && service.context.streamAccounts.highestSelectorBytes == 0
+        }
+      }
+    }
+
     @Test func `a gRPC stream counts against the stream limit in SETTINGS`() async throws {
       try await withServer(limits: .with { $0.streamsPerConnectionMax = 3 }) { server in
         let client = try server.connect()
