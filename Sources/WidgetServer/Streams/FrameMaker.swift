@@ -7,7 +7,7 @@ import WidgetTransport
 
 /// Makes the frames of streams: each frame once for all streams with the same request.
 final class FrameMaker {
-  private let context: ServiceContext
+  let context: ServiceContext
   /// See `WidgetServer.Configuration.releaseMemory`.
   private let releaseMemory: @Sendable (WidgetServer.ReleasedMemory) -> Void
   private var nextReleaseAt = NIODeadline.uptimeNanoseconds(0)
@@ -15,8 +15,8 @@ final class FrameMaker {
   /// The bytes of the chunk frames that all groups keep.
   private let chunkBudget = ChunkFrameBudget(bytesMax: FrameMaker.chunkFrameBytesMax)
   private let horizonBudget = HorizonBudget(datesMax: FrameMaker.horizonDatesMax)
-  /// The groups that keep change frames.
-  private var changeKeepers: [WatchGroup] = []
+  /// The groups that keep change frames or event frames.
+  private var keepers: [WatchGroup] = []
   /// The number of caches that wait to be freed, and the bytes freed since memory was given back.
   private var waitingToFree = 0
   private var freedBytes = 0
@@ -61,16 +61,24 @@ final class FrameMaker {
       let messages = changes.isEmpty
         ? [] : changeMessages(group, changes, from: cursor, to: delta.toRevision)
     else { return nil }
-    if group.changes.count == 0 { changeKeepers.append(group) }
+    willKeep(group)
     group.changes.keep(messages, since: cursor)
     return messages
   }
 
-  /// Forgets the change frames of all groups. There can be thousands of groups, so it looks only at
-  /// those with frames.
-  func forgetChanges() {
-    for group in changeKeepers { group.changes.removeAll() }
-    changeKeepers.removeAll(keepingCapacity: true)
+  /// The group will keep frames until the end of the turn.
+  func willKeep(_ group: WatchGroup) {
+    if group.changes.count == 0, group.events == nil { keepers.append(group) }
+  }
+
+  /// Forgets the change frames and the event frames of all groups. There can be thousands of groups,
+  /// so it looks only at those with frames.
+  func forgetShared() {
+    for group in keepers {
+      group.changes.removeAll()
+      group.events = nil
+    }
+    keepers.removeAll(keepingCapacity: true)
   }
 
   /// The upcoming entries of widgets, if the group takes them. Widgets that cost too much are left
@@ -423,44 +431,10 @@ final class FrameMaker {
     return messages
   }
 
-  /// Event frames after a sequence number, and how far they go. They end early if the tests cost too
-  /// much.
-  func eventMessages(
-    _ group: WatchGroup, after sequence: UInt64, limit: Int
-  ) -> (messages: [EncodedMessage], cursor: UInt64) {
-    let page = context.store.events(
-      after: sequence, limit: limit, costMax: context.limits.store.scanCostMax,
-      selecting: group.filter.selector,
-      names: group.filter.eventNames)
-    var messages: [EncodedMessage] = []
-    if let gap = page.gap {
-      let gap = EventGap(firstSequence: gap.lowerBound, lastSequence: gap.upperBound)
-      let message =
-        group.filter.wantsState
-        ? context.encode(WatchWidgetsResponse.gap(gap))
-        : context.encode(WatchEventsResponse.gap(gap))
-      if let message { messages.append(message) }
-    }
-    if !page.events.isEmpty {
-      if group.filter.wantsState {
-        messages +=
-          split(page.events, .all) { piece, _ in
-            WatchWidgetsResponse.events(EventBatch(events: Array(piece)))
-          } ?? []
-      } else {
-        messages +=
-          split(page.events, .all) { piece, _ in
-            WatchEventsResponse.events(EventBatch(events: Array(piece)))
-          } ?? []
-      }
-    }
-    return (messages, page.cursor)
-  }
-
   /// Encodes all elements in few messages of at most `frameBytesTarget` bytes. A larger message
   /// with several elements is made again, with half of its elements. nil if one element alone is
   /// too large for a frame.
-  private func split<Element, M: WireMessage>(
+  func split<Element, M: WireMessage>(
     _ elements: [Element], _ mask: ReadMask,
     _ message: (ArraySlice<Element>, _ isLast: Bool) -> M
   ) -> [EncodedMessage]? {

@@ -25,6 +25,18 @@ struct ChangeFrames {
   mutating func removeAll() { byCursor.removeAll() }
 }
 
+/// The event frames of a group for its late readers.
+struct EventFrames {
+  /// The frames begin after this event.
+  let after: UInt64
+  let limit: Int
+  /// The last event of the store when the frames were made.
+  let last: UInt64
+  let messages: [EncodedMessage]
+  /// The frames have all events up to this one.
+  let end: UInt64
+}
+
 /// The bytes that the chunk frames of all groups may keep. Each different filter is a group, so a
 /// user can have many. Confined to the event loop.
 final class ChunkFrameBudget {

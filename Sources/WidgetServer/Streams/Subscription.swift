@@ -5,7 +5,7 @@ import WidgetProto
 /// One open stream: its sink, its filter, and its reader's progress.
 ///
 /// A reader costs only this object: nothing is queued for it, however late it is.
-final class Subscription {
+final class Subscription: RoundMember {
   let id: UInt64
   let uid: UInt32
   let sink: any StreamSink
@@ -72,6 +72,9 @@ final class Subscription {
 
   /// Whether the stream counts as a watcher: it carries state and is not passive.
   var isWatcher: Bool { group.filter.wantsState && !options.isPassive }
+
+  /// Whether the stream has a `batch_delay`.
+  var delaysChanges: Bool { options.batchDelay != nil }
 
   var isCaughtUp: Bool { cursor.isCaughtUp }
 

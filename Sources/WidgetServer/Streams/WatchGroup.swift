@@ -3,10 +3,15 @@ import WidgetCore
 import WidgetModel
 
 /// All subscriptions with the same filter. Their messages are encoded once for all.
-final class WatchGroup {
+final class WatchGroup: RoundMember {
   let filter: Filter
   let filterHash: UInt64
-  private(set) var members: [Subscription] = []
+  /// The current members are those that are caught up.
+  var members = RoundMembers<Subscription>()
+  /// The index in the list of groups, which sets it.
+  var place = 0
+  /// Nil if no member has a `batch_delay`.
+  var batchDelays: BatchDelays?
 
   /// Frames that its members share.
   let snapshots = ChunkFrames()
@@ -14,6 +19,8 @@ final class WatchGroup {
   /// them.
   private(set) var transfers: [ChunkFrames] = []
   var changes = ChangeFrames()
+  /// The event frames that its members got last in this turn.
+  var events: EventFrames?
 
   /// The filter of a stream.
   enum Filter: Hashable {
@@ -133,20 +140,6 @@ final class WatchGroup {
   /// Whether a change of any widget can matter to its members. A selector with ids is about these alone.
   var readsAllChanges: Bool { filter.wantsState && filter.selector.ids.isEmpty }
 
-  func add(_ subscription: Subscription) {
-    subscription.place = members.count
-    members.append(subscription)
-  }
-
-  /// Removes a member, in the same time for a group of any size.
-  func remove(_ subscription: Subscription) {
-    let place = subscription.place
-    guard members.indices.contains(place), members[place] === subscription else { return }
-    members.swapAt(place, members.count - 1)
-    members[place].place = place
-    members.removeLast()
-  }
-
   /// The frames for members that hold the state of a revision. New ones replace the least recently used
   /// ones.
   func transfers(since cursor: Revision) -> ChunkFrames {
@@ -170,6 +163,7 @@ final class WatchGroup {
     snapshots.removeAll()
     transfers.removeAll()
     changes.removeAll()
+    events = nil
   }
 
   /// The hash in a resume token. The same conditions in another order have the same hash, in every

@@ -10,8 +10,8 @@ extension WatchRounds {
   /// The number of parts of removals after the chunks before the rest is sent at once.
   static var removalPartsMax: Int { 1_000 }
 
-  /// The time that a turn may take to send changes to groups. The members of the other groups are
-  /// served one by one.
+  /// The time that a turn may take to send changes to readers that are caught up. The other readers
+  /// are served one by one.
   static let broadcastMax = TimeAmount.milliseconds(4)
   /// How many times more changes a round sends to all members at once than to one that is behind.
   static var largeRoundFactor: Int { 8 }
@@ -21,6 +21,8 @@ extension WatchRounds {
   static var pausesMax: Int { 10 }
   /// The time that a turn may take to serve late streams.
   static let servingMax = TimeAmount.milliseconds(3)
+  /// The time that a turn may take to end delays after an event.
+  static let hurryMax = TimeAmount.milliseconds(1)
   /// The maximum number of steps for one stream in one turn.
   static var stepsPerTurnMax: Int { 64 }
   static var eventsPerFrameMax: Int { 256 }

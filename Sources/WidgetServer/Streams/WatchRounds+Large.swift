@@ -20,25 +20,30 @@ extension WatchRounds {
   }
 
   /// Sends a group the events of a round, and has each member get the changes in parts.
-  func postponeChanges(
-    of group: WatchGroup, fromRevision: Revision, fromSequence: UInt64, _ slice: TimeSlice,
-    at instant: NIODeadline
-  ) {
-    _ = hurryTheme(to: group, since: fromRevision)
+  func postponeChanges(of group: WatchGroup, _ round: Round) {
     var (events, end) = ([EncodedMessage](), sentSequence)
-    if group.filter.wantsEvents, fromSequence != sentSequence {
+    var isOver = round.slice.isOver
+    if group.filter.wantsEvents, round.fromSequence != sentSequence {
       // After the slice, each member gets the events in parts, before the changes.
-      end = fromSequence
-      if !slice.isOver {
-        (events, end) = frames.eventMessages(group, after: fromSequence, limit: .max)
+      end = round.fromSequence
+      if !isOver {
+        (events, end) = frames.eventMessages(group, after: round.fromSequence, limit: .max)
       }
     }
-    for subscription in group.members where subscription.isCaughtUp && !subscription.isFinished {
-      let getsEvents = subscription.sink.isWritable
-      if getsEvents { deliver(events, to: subscription, at: instant, isChange: false) }
+    let isHurried = group.isHurried(at: round.instant)
+    var visited = 0
+    group.members.beginRound()
+    while let subscription = group.members.next() {
+      visited += 1
+      if !isOver, visited % WatchRounds.membersPerLook == 0 { isOver = round.slice.isOver }
+      // After the slice, the events of a group wait for the service of each member, too.
+      let getsEvents = subscription.sink.isWritable && !(isOver && !events.isEmpty)
+      if getsEvents { deliver(events, to: subscription, at: round.instant, isChange: false) }
+      guard !subscription.isFinished else { continue }
       // Begins a `batch_delay`.
-      _ = subscription.holdsBack(at: instant, isHurried: instant < hurriesUntil)
-      subscription.fallBehind(at: fromRevision, getsEvents ? end : fromSequence)
+      _ = subscription.holdsBack(at: round.instant, isHurried: isHurried)
+      leaveBehind(
+        subscription, at: round.fromRevision, getsEvents ? end : round.fromSequence)
       markReady(subscription)
     }
   }

@@ -7,8 +7,8 @@ import WidgetProto
 extension WatchRounds {
   /// Tells all readers of state that the store takes changes again, or takes none.
   func storeHasChanged() {
-    for group in groups.values where group.filter.wantsState {
-      for subscription in group.members { markReady(subscription) }
+    for group in roster.all where group.filter.wantsState {
+      for subscription in group.members.all { markReady(subscription) }
     }
   }
 

@@ -13,22 +13,25 @@ final class WatchRounds {
   let context: ServiceContext
   let storage: StorageHealth
   let frames: FrameMaker
-  private(set) var groups: [WatchGroup.Filter: WatchGroup] = [:]
+  private var groups: [WatchGroup.Filter: WatchGroup] = [:]
+  /// All groups. The current ones have members that are caught up.
+  var roster = RoundMembers<WatchGroup>()
   /// Streams that are behind and may be able to take more.
   private let ready = UserLines<Subscription>()
   /// The revision up to which a caught-up reader has all changes.
   private(set) var sentRevision: Revision
   private(set) var sentSequence: UInt64
   /// The readers that rounds left to later turns.
-  private var postponed = PostponedReaders()
+  var postponed = PostponedReaders()
   /// `store.readingCost` at the start of this half of the round.
   private var costStart = 0
   private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
   /// The start of the round in this turn; nil if there was none.
   private var roundStart: NIODeadline?
-  /// Until this time, changes do not wait for later changes, because they may be the effects of an
-  /// event.
-  private(set) var hurriesUntil = NIODeadline.uptimeNanoseconds(0)
+  /// The groups whose members have a `batch_delay`.
+  var batchDelays = RoundMembers<BatchDelays>()
+  /// The first group that the next event hurries.
+  var hurryStart = 0
   /// The time after an event in which its effects are expected. Somebody who clicks looks at them.
   var eventEffectsMax = TimeAmount.seconds(1)
   private var timer: Scheduled<Void>?
@@ -53,7 +56,7 @@ final class WatchRounds {
   /// The number of different filters.
   var groupCount: Int { groups.count }
   /// The number of change frames that are kept for late streams.
-  var keptChangeCount: Int { groups.values.reduce(0) { $0 + $1.changes.count } }
+  var keptChangeCount: Int { roster.all.reduce(0) { $0 + $1.changes.count } }
 
   // MARK: - Members
 
@@ -63,24 +66,44 @@ final class WatchRounds {
   func add(_ subscription: Subscription) {
     let group = subscription.group
     if groups.updateValue(group, forKey: group.filter) == nil {
+      roster.add(group)
       group.filter.contentFamily.map { context.keepContent(of: $0) }
     }
-    group.add(subscription)
+    group.members.add(subscription)
+    if subscription.delaysChanges { beginDelays(of: group) }
   }
 
   func remove(_ subscription: Subscription) {
     let group = subscription.group
-    group.remove(subscription)
+    group.members.remove(subscription)
+    if subscription.delaysChanges { endDelays(of: group) }
     if group.isEmpty, groups.removeValue(forKey: group.filter) != nil {
+      roster.remove(group)
       group.filter.contentFamily.map { context.dropContent(of: $0) }
     }
+  }
+
+  private func beginDelays(of group: WatchGroup) {
+    let delays = group.batchDelays ?? BatchDelays(group)
+    delays.count += 1
+    guard group.batchDelays == nil else { return }
+    group.batchDelays = delays
+    batchDelays.add(delays)
+  }
+
+  private func endDelays(of group: WatchGroup) {
+    guard let delays = group.batchDelays else { return }
+    delays.count -= 1
+    guard delays.count == 0 else { return }
+    group.batchDelays = nil
+    batchDelays.remove(delays)
   }
 
   /// The date until which readers need no change that time makes: now if some get each change at
   /// its date, else the date when their upcoming entries run out. Nil if no reader needs any.
   func horizon(_ nextDate: Timestamp) -> Timestamp? {
     var first: Timestamp?
-    for group in groups.values where group.filter.wantsState {
+    for group in roster.all where group.filter.wantsState {
       guard group.filter.upcomingEntries > 0, group.horizon.isKnown else { return nextDate }
       if let date = group.horizon.date(), date < first ?? .latest { first = date }
     }
@@ -103,7 +126,7 @@ final class WatchRounds {
 
   /// Forgets messages encoded from a rolled-back state.
   func forgetFrames() {
-    for group in groups.values { group.forgetFrames() }
+    for group in roster.all { group.forgetFrames() }
     frames.forgetEncoded()
   }
 
@@ -168,25 +191,19 @@ final class WatchRounds {
     let (fromRevision, fromSequence) = (sentRevision, sentSequence)
     sentRevision = context.store.revision
     sentSequence = context.store.lastEventSequence
-    if fromSequence != sentSequence { beginHurry(at: instant) }
     if fromRevision != sentRevision || fromSequence != sentSequence {
-      let slice = context.work.slice(of: WatchRounds.broadcastMax)
-      let isLarge = isLargeRound(since: fromRevision)
-      for group in groups.values where !(isLarge && group.readsAllChanges) {
-        if slice.isOver {
-          _ = hurryTheme(to: group, since: fromRevision)
-          postpone(group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
-        } else {
-          broadcast(to: group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
-        }
-      }
-      if isLarge {
-        for group in groups.values where group.readsAllChanges {
-          postponeChanges(
-            of: group, fromRevision: fromRevision, fromSequence: fromSequence, slice, at: instant)
-        }
-      }
+      let round = Round(
+        fromRevision: fromRevision, fromSequence: fromSequence,
+        hasTheme: fromRevision < context.store.theme.revision, instant: instant,
+        slice: context.work.slice(of: WatchRounds.broadcastMax))
+      hurryEffects(round)
+      broadcast(round)
     }
+    serveReady(at: instant)
+  }
+
+  /// The second half of a round: readers that are behind get their missing changes.
+  private func serveReady(at instant: NIODeadline) {
     costStart = context.store.readingCost
     var leftOut: [Subscription] = []
     let slice = context.work.slice(of: WatchRounds.servingMax)
@@ -198,6 +215,7 @@ final class WatchRounds {
       } else {
         subscription.beginServing()
         serve(subscription, slice, at: instant)
+        if subscription.isCaughtUp, !subscription.isFinished { caughtUp(subscription) }
       }
       now = slice.clock()
     }
@@ -206,19 +224,8 @@ final class WatchRounds {
       isLast: ready.isEmpty && leftOut.isEmpty, removalCount: context.store.removalCount,
       tombstonesMax: context.limits.store.tombstonesMax)
     for subscription in leftOut.reversed() { ready.putBack(subscription, of: subscription.uid) }
-    // The shared changes of late readers are not needed any more.
-    frames.forgetChanges()
-  }
-
-  /// After an event, changes do not wait for later changes. Changes that wait already are sent,
-  /// too.
-  private func beginHurry(at instant: NIODeadline) {
-    hurriesUntil = instant + eventEffectsMax
-    for group in groups.values {
-      for subscription in group.members where subscription.endBatch(at: instant) {
-        markReady(subscription)
-      }
-    }
+    // The shared frames of late readers are not needed any more.
+    frames.forgetShared()
   }
 
   /// Whether this half of the round has spent its budget for content.
@@ -226,76 +233,9 @@ final class WatchRounds {
     context.store.readingCost - costStart > context.limits.store.contentCostMax
   }
 
-  private func broadcast(
-    to group: WatchGroup, fromRevision: Revision, fromSequence: UInt64, at instant: NIODeadline
-  ) {
-    let hasTheme = hurryTheme(to: group, since: fromRevision)
-    guard group.members.contains(where: \.isCaughtUp) else { return }
-    var messages: [EncodedMessage] = []
-    if group.filter.wantsEvents, fromSequence != sentSequence {
-      let (events, end) = frames.eventMessages(group, after: fromSequence, limit: .max)
-      guard end >= sentSequence else {
-        return postpone(group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
-      }
-      messages = events
-    }
-    let eventCount = messages.count
-    if group.filter.wantsState, fromRevision != sentRevision {
-      guard !costsTooMuch(group, since: fromRevision),
-        let changes = frames.changeMessages(group, since: fromRevision)
-      else {
-        // The changes cannot be sent to all members at once. Each member gets them in parts, or an
-        // error.
-        return postpone(group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
-      }
-      messages += changes
-    }
-    guard !messages.isEmpty || hasTheme else { return }
-    let hasChanges = messages.count > eventCount
-    for subscription in group.members where subscription.isCaughtUp && !subscription.isFinished {
-      guard !messages.isEmpty || lacksTheme(subscription) else { continue }
-      let isTooEarly =
-        hasChanges && subscription.holdsBack(at: instant, isHurried: instant < hurriesUntil)
-      guard subscription.sink.isWritable, !isTooEarly else {
-        context.counters.countReaderBehind()
-        subscription.fallBehind(at: fromRevision, fromSequence)
-        if isTooEarly, subscription.sink.isWritable { markReady(subscription) }
-        continue
-      }
-      // The theme comes before the changes of its revision.
-      if lacksTheme(subscription) { sendTheme(to: subscription) }
-      deliver(messages, to: subscription, at: instant, isChange: hasChanges)
-    }
-  }
-
-  /// Lets readers that are behind get a new theme at once, before they catch up. Returns whether there
-  /// is a new theme.
-  func hurryTheme(to group: WatchGroup, since cursor: Revision) -> Bool {
-    guard cursor < context.store.theme.revision else { return false }
-    for subscription in group.members where !subscription.isCaughtUp && lacksTheme(subscription) {
-      markReady(subscription)
-    }
-    return true
-  }
-
-  /// Has a group's members served one by one.
-  private func postpone(
-    _ group: WatchGroup, fromRevision: Revision, fromSequence: UInt64, at instant: NIODeadline
-  ) {
-    postponed.postpone(at: fromRevision, removalCount: context.store.removalCount)
-    for subscription in group.members where subscription.isCaughtUp {
-      subscription.fallBehind(at: fromRevision, fromSequence)
-      if fromRevision != sentRevision {
-        // Begins a `batch_delay`.
-        _ = subscription.holdsBack(at: instant, isHurried: instant < hurriesUntil)
-      }
-      markReady(subscription)
-    }
-  }
-
   /// Whether testing the changed widgets, or making the content that a group lacks, exceeds the
   /// budget of the round.
-  private func costsTooMuch(_ group: WatchGroup, since cursor: Revision) -> Bool {
+  func costsTooMuch(_ group: WatchGroup, since cursor: Revision) -> Bool {
     if testsCostTooMuch(group, since: cursor) { return true }
     guard makesContent(group) else { return false }
     if group.filter.upcomingEntries > 0,
@@ -468,7 +408,7 @@ final class WatchRounds {
 
   // MARK: - Theme
 
-  private func lacksTheme(_ subscription: Subscription) -> Bool {
+  func lacksTheme(_ subscription: Subscription) -> Bool {
     subscription.lacksTheme(of: context.store.theme.revision)
   }
 

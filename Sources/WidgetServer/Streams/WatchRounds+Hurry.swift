@@ -1,0 +1,66 @@
+import NIOCore
+import WidgetCore
+import WidgetModel
+
+/// The members of a group that have a `batch_delay`.
+final class BatchDelays: RoundMember {
+  /// The index in the list of all.
+  var place = 0
+  unowned let group: WatchGroup
+  /// The number of members.
+  var count = 0
+  /// Until this time, changes do not wait for later changes, because they may be the effects of an
+  /// event.
+  var hurriesUntil = NIODeadline.uptimeNanoseconds(0)
+
+  init(_ group: WatchGroup) { self.group = group }
+}
+
+extension WatchGroup {
+  /// Whether changes do not wait for later changes.
+  func isHurried(at instant: NIODeadline) -> Bool {
+    batchDelays.map { instant < $0.hurriesUntil } ?? false
+  }
+}
+
+/// The effects of events do not wait for a `batch_delay`.
+extension WatchRounds {
+  /// After an event of a selected widget, changes do not wait for later changes. Changes that wait
+  /// already are sent, too.
+  ///
+  /// The time has a bound. The changes of further groups wait as usual, and the next events begin with
+  /// these groups.
+  func hurryEffects(_ round: Round) {
+    let all = batchDelays.all
+    guard round.fromSequence != sentSequence, !all.isEmpty else { return }
+    let slice = context.work.slice(of: WatchRounds.hurryMax)
+    let first = hurryStart % all.count
+    for step in all.indices {
+      if step > 0, slice.isOver {
+        hurryStart = first + step
+        return
+      }
+      let delays = all[(first + step) % all.count]
+      guard hasEvent(delays.group, after: round.fromSequence) else { continue }
+      delays.hurriesUntil = round.instant + eventEffectsMax
+      endBatches(of: delays.group, slice, at: round.instant)
+    }
+  }
+
+  private func hasEvent(_ group: WatchGroup, after sequence: UInt64) -> Bool {
+    let page = context.store.events(
+      after: sequence, limit: 1, costMax: context.limits.store.scanCostMax,
+      selecting: group.filter.selector)
+    return !page.events.isEmpty || page.gap != nil
+  }
+
+  /// A reader that waits is behind.
+  private func endBatches(of group: WatchGroup, _ slice: TimeSlice, at instant: NIODeadline) {
+    var visited = 0
+    for subscription in group.members.others {
+      visited += 1
+      if visited % 256 == 0, slice.isOver { return }
+      if subscription.endBatch(at: instant) { markReady(subscription) }
+    }
+  }
+}
