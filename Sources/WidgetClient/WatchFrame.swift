@@ -89,8 +89,8 @@ public struct WatchOptions: Sendable {
   /// sent. Not with `includeEvents`.
   public var isRedacted: Bool
   /// The time for which a change waits for changes that follow it, at most 10 s. Several changes in
-  /// a row are then one frame. Changes within a second after an event of a
-  /// selected widget do not wait.
+  /// a row are then one frame. Changes within a second after an event of a selected widget do not
+  /// wait.
   public var batchDelay: Duration?
   /// Continue after the frame with this token, without a snapshot. The token must come from a watch
   /// with the same selector, mask and family. If that is no longer possible, `reset` and a snapshot

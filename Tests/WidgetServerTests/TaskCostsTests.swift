@@ -17,7 +17,7 @@ import Testing
     costs.count(.microseconds(320))
     costs.endPass()
     #expect(costs.average == .microseconds(39))
-    // A pass without parts says nothing about them: its tasks have sent a stream's messages.
+    // A pass without parts says nothing about them: its tasks have done other work.
     costs.count(.seconds(1))
     costs.endPass()
     #expect(costs.average == .microseconds(39) && usual < .microseconds(39))

@@ -280,6 +280,8 @@ final class InProcessSink: StreamSink, TurnParticipant {
     waitingBytes += payload.readableBytes + InProcessSink.messageOverheadBytes
     service.context.counters.countBytes(payload.readableBytes)
     room?.take(payload.readableBytes)
+    // The reader's task passes the message on after the turn.
+    calls.expectTasks()
     touch()
   }
 

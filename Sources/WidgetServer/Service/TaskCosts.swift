@@ -3,8 +3,9 @@ import NIOCore
 /// The average time of the tasks that a part of work starts.
 ///
 /// A call of a guest protocol runs as tasks, most of them after the slice of time that has begun or
-/// answered the call. One slice has time for thousands of calls, and their tasks would then keep
-/// the loop from reading. So each part counts the tasks that it will start, at this average.
+/// answered the call. A task also passes on the messages of a stream, after the round that has made
+/// them. One slice has time for thousands of calls or messages, and their tasks would then keep the
+/// loop from reading. So each part counts the tasks that it will start, at this average.
 ///
 /// A value: times are arguments.
 struct TaskCosts {
@@ -13,8 +14,8 @@ struct TaskCosts {
   private var parts: Int64 = 0
   private var time = TimeAmount.zero
 
-  /// Tasks also do work that no part has started. For example, they send a stream's messages to a
-  /// thousand readers. So the average has a maximum, about the time of a call's tasks in a release
+  /// Tasks also do work that no part has started, such as frames of HTTP/2 that belong to no call.
+  /// So the average has a maximum, about the time of a call's tasks in a release
   /// build. A turn then has room for the usual number of calls in flight, and their changes share
   /// frames.
   static let averageMax = TimeAmount.microseconds(50)

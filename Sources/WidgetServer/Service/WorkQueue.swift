@@ -58,8 +58,9 @@ final class WorkQueue {
   /// Whether slices of this pass have started tasks.
   private var hasStartedTasks = false
   private(set) var taskCosts = TaskCosts()
-  /// The expected time of the tasks that the present slice has started.
-  private var owed = TimeAmount.zero
+  /// The expected time of the tasks that the present slice has started, or the rounds since the last
+  /// slice.
+  private(set) var owed = TimeAmount.zero
   /// The time of all slices so far.
   private var worked = TimeAmount.zero
   /// The size of the rows that the group will write, in bytes.
@@ -206,7 +207,7 @@ final class WorkQueue {
   // MARK: - Tasks
 
   /// Notes that the present part of a slice starts tasks. They run after the slice, and belong to
-  /// its cost.
+  /// its cost. This is true of slices of workloads, and of the slices that `slice(of:)` returns.
   ///
   /// - Parameter parts: the cost of the tasks, compared with those of a usual part.
   func expectTasks(parts: Int64 = 1) {
@@ -252,17 +253,20 @@ final class WorkQueue {
     queue = FairQueue()
   }
 
-  /// A slice of time that begins now.
+  /// The time, including the tasks that were started.
+  var time: NIODeadline { clockOfSlice() }
+
+  /// A slice of time that begins now, for work at the end of a turn.
   func slice(of duration: TimeAmount) -> TimeSlice {
-    let start = clock()
-    return TimeSlice(start: start, end: start + duration, clock: clock)
+    let start = clockOfSlice()
+    return TimeSlice(start: start, end: start + duration, clock: clockOfSlice)
   }
 
   /// Runs a closure for a workload, and counts its cost.
   func charge(_ share: WorkShare, _ body: () -> Void) {
-    let start = clock()
+    let start = clockOfSlice()
     body()
-    charge(share, clock() - start, isSlice: false)
+    charge(share, clockOfSlice() - start, isSlice: false)
   }
 
   private func charge(_ share: WorkShare, _ cost: TimeAmount, isSlice: Bool = true) {

@@ -28,6 +28,11 @@ final class WatchRounds {
   private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
   /// The start of the round in this turn; nil if there was none.
   private var roundStart: NIODeadline?
+  /// The expected time of the tasks that the round in this turn has started. They run after the turn.
+  private var tasksOfRound = TimeAmount.zero
+  /// The time that rounds have taken in a pass of the loop, and the pass.
+  private var spent = TimeAmount.zero
+  private var spentPass: UInt64?
   /// The groups whose members have a `batch_delay`.
   var batchDelays = RoundMembers<BatchDelays>()
   /// The first group that the next event hurries.
@@ -114,7 +119,13 @@ final class WatchRounds {
   func markReady(_ subscription: Subscription) {
     guard subscription.becomeReady() else { return }
     ready.add(subscription, of: subscription.uid)
-    context.turn.open()
+    if isPassSpent { context.turn.open(afterPass: spentPass) } else { context.turn.open() }
+  }
+
+  /// Whether the rounds of this pass of the loop have had their time. A stream over gRPC asks for more
+  /// in the same pass, and the loop would not read any more.
+  private var isPassSpent: Bool {
+    spent >= WatchRounds.servingMax && spentPass != nil && spentPass == context.turn.loopPass?()
   }
 
   /// A transport takes more again.
@@ -143,6 +154,7 @@ final class WatchRounds {
       sentSequence = context.store.lastEventSequence
       return
     }
+    guard !isPassSpent else { return context.turn.open(afterPass: spentPass) }
     let instant = NIODeadline.now()
     if hasNews, !ready.isEmpty || instant >= nextRoundAt {
       nextRoundAt = instant + .microseconds(Int64(context.limits.frameIntervalMicroseconds))
@@ -164,14 +176,14 @@ final class WatchRounds {
   func endTurn() {
     guard let start = roundStart else { return }
     roundStart = nil
-    let end = NIODeadline.now()
+    let end = NIODeadline.now() + tasksOfRound
     guard end - start > WatchRounds.shortRoundMax else { return }
     let interval = TimeAmount.microseconds(Int64(context.limits.frameIntervalMicroseconds))
     nextRoundAt = max(nextRoundAt, end + min(end - start, interval * WatchRounds.pausesMax))
   }
 
   /// Lets the next round come without a pause.
-  func hurry() { nextRoundAt = .uptimeNanoseconds(0) }
+  func hurry() { (nextRoundAt, spent) = (.uptimeNanoseconds(0), .zero) }
 
   func cancelTimer() {
     timer?.cancel()
@@ -187,6 +199,7 @@ final class WatchRounds {
   /// The time for readers that are behind has a bound, too. Readers for whom the budget or the time
   /// is not enough come first in the next turn.
   func send(at instant: NIODeadline) {
+    let (start, owed) = (context.work.time, context.work.owed)
     costStart = context.store.readingCost
     let (fromRevision, fromSequence) = (sentRevision, sentSequence)
     sentRevision = context.store.revision
@@ -200,6 +213,14 @@ final class WatchRounds {
       broadcast(round)
     }
     serveReady(at: instant)
+    tasksOfRound = context.work.owed - owed
+    spend(context.work.time - start)
+  }
+
+  private func spend(_ time: TimeAmount) {
+    let pass = context.turn.loopPass?()
+    spent = pass == spentPass ? spent + time : time
+    spentPass = pass
   }
 
   /// The second half of a round: readers that are behind get their missing changes.

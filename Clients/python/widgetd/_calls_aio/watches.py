@@ -107,8 +107,7 @@ class AsyncWatchCalls(AsyncBaseCalls):
         redacted           for a screen that everybody sees: the daemon sends neither private nodes
                            nor data; not with `events`
         batch_delay        seconds that a change waits for changes that follow it; 0 to 10; changes
-                           within a second after an event of a selected
-                           widget do not wait
+                           within a second after an event of a selected widget do not wait
 
         Raises CallError or ProtocolError when trying again cannot help.
         """
