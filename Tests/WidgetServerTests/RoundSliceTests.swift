@@ -150,6 +150,26 @@ import WidgetProto
     }
   }
 
+  /// Another process does not have the events.
+  @Test func `events go to all streams before the process gives its connections away`()
+    async throws
+  {
+    try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
+      let counts = try server.onLoop { service -> [Int] in
+        let sinks = try Self.open(300, Record(), service) { _ in
+          WatchWidgetsRequest(includeEvents: true)
+        }
+        service.turn.open()
+        try service.context.commit(
+          .sendEvent(EventDraft(widgetID: .make("w0"), name: "click", isForced: true)),
+          by: Self.caller)
+        service.finishTurnAndRound()
+        return sinks.map(\.mirror.events.count)
+      }
+      #expect(counts == Array(repeating: 1, count: 300))
+    }
+  }
+
   @Test func `calls are answered while a change goes to the members of one group`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
       let count = 2_000

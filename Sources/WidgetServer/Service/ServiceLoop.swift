@@ -100,14 +100,15 @@ final class ServiceLoop {
   // MARK: - The turn
 
   /// Ends the turn after opening the requested streams, and sends the changes without waiting for
-  /// the next round. Refuses the streams that are not open after a while.
+  /// the next round. Refuses the streams that are not open after a while. Readers that a round
+  /// leaves out get the changes in further turns, of a bounded number.
   func finishTurnAndRound() {
     let slice = context.work.slice(of: ServiceLoop.lastOpeningsMax)
     repeat {
       streams.rounds.hurry()
       turn.open()
       turn.finish()
-    } while turn.hasOpenings && !slice.isOver
+    } while (turn.hasOpenings && !slice.isOver) || streams.rounds.hasPostponed
     turn.refuseOpenings(.shuttingDown)
   }
 

@@ -56,6 +56,8 @@ final class WatchRounds {
 
   /// Whether some streams could take more.
   var hasMore: Bool { !ready.isEmpty }
+  /// Whether rounds have left readers to later turns.
+  var hasPostponed: Bool { hasMore && postponed.revision != nil }
   /// The store keeps all removals after this revision: readers get them in a round, or soon after it.
   var retainedRevision: Revision { min(sentRevision, postponed.revision ?? .max) }
   /// The number of different filters.
