@@ -79,14 +79,29 @@ extension WidgetStore {
   /// The kind of a widget. O(1).
   public func kind(of id: WidgetID) -> KindName? { slot(of: id).flatMap { records[$0]?.kind } }
 
-  /// The ids of all widgets of these kinds, in position order. O(all widgets).
-  public func widgetIDs(of kinds: Set<KindName>) -> [WidgetID] {
-    guard !kinds.isEmpty else { return [] }
-    return records.order.entries.compactMap { entry in
-      guard let record = records[Int(entry.slot)], kinds.contains(record.kind), !record.isActivity
-      else { return nil }
-      return record.id
+  /// A page of the ids of the widgets of these kinds, without those that were created after a
+  /// revision. A page is in position order, and further pages are in no order. A widget that stays is
+  /// in exactly one page, whatever changes between the pages. O(slots looked at).
+  ///
+  /// - Parameters:
+  ///   - slot: The first slot of the page; 0 for the first page.
+  ///   - slotsMax: The maximum number of slots to look at, at least 1.
+  /// - Returns: the ids, and the first slot of the next page; nil at the end.
+  public func widgetIDs(
+    of kinds: Set<KindName>, createdUpTo revision: Revision, from slot: Int, slotsMax: Int
+  ) -> (ids: [WidgetID], next: Int?) {
+    let last = records.indices.upperBound
+    guard slot < last, !kinds.isEmpty else { return ([], nil) }
+    let end = slot + min(slotsMax, last - slot)
+    var found: [Record] = []
+    for slot in slot..<end {
+      guard let record = records[slot], record.createdRevision <= revision,
+        kinds.contains(record.kind), !record.isActivity
+      else { continue }
+      found.append(record)
     }
+    found.sort { $0.position < $1.position }
+    return (found.map(\.id), end < last ? end : nil)
   }
 
   /// Visits the ids and kinds of widgets. O(widgets looked at).

@@ -109,6 +109,9 @@ struct DataRequests {
 
   // MARK: - Ending
 
+  /// Whether a request about the widget is open.
+  func isOpen(about id: WidgetID) -> Bool { open[id] != nil }
+
   /// The widget of an open request.
   func widget(ofRequest number: UInt64) -> WidgetID? { widgets[number] }
 

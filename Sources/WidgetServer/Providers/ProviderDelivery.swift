@@ -35,6 +35,8 @@ final class ProviderDelivery {
 
   /// The maximum number of steps for one session in one turn.
   private static let stepsMax = 64
+  /// The time that a turn may take to serve all sessions.
+  static let servingMax = TimeAmount.milliseconds(2)
 
   init(_ context: ServiceContext, audience: ProviderAudience) {
     self.context = context
@@ -87,13 +89,25 @@ final class ProviderDelivery {
     }
     audience.look(at: instant)
     attendAffected(sessions, until: present)
+    serveAttended(until: present, at: instant)
+    if !audience.tellQuietSessions(at: instant) { isUnfinished = true }
+  }
+
+  /// Serves the sessions that are not quiet, as long as there is time. The others are the first of the
+  /// next turn.
+  private func serveAttended(until present: QuietSessions, at instant: NIODeadline) {
     let visited = attended
     attended = []
-    for session in visited where !session.isEnding {
-      serve(session, at: instant)
+    let slice = context.work.slice(of: ProviderDelivery.servingMax)
+    for (index, session) in visited.enumerated() where !session.isEnding {
+      if index > 0, slice.isOver {
+        attended = visited[index...].filter { !$0.isEnding } + attended
+        isUnfinished = true
+        return
+      }
+      serve(session, slice, at: instant)
       if !session.isOver, !session.rest(at: present) { attended.append(session) }
     }
-    if !audience.tellQuietSessions(at: instant) { isUnfinished = true }
   }
 
   /// Attends to the sessions whose widgets had changes or events since the last turn.
@@ -112,12 +126,12 @@ final class ProviderDelivery {
     }
   }
 
-  private func serve(_ session: ServedSession, at instant: NIODeadline) {
+  private func serve(_ session: ServedSession, _ slice: TimeSlice, at instant: NIODeadline) {
     let eventsMax = context.limits.providerEventsUnacknowledgedMax
     var steps = 0
     while !session.isOver, session.sink.isWritable {
       steps += 1
-      guard steps <= ProviderDelivery.stepsMax else {
+      guard steps <= ProviderDelivery.stepsMax, steps == 1 || !slice.isOver else {
         isUnfinished = true
         return
       }

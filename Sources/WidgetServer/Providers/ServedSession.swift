@@ -46,9 +46,22 @@ final class ServedSession {
   private var events = SessionEvents()
   private var widgets = SessionWidgets()
   private var requests = DataRequests()
+  /// The kinds about whose widgets the provider is still to be asked.
+  private var searches: [Search] = []
   private var owesKeepAlive = false
   /// The provider's knowledge of watched widgets. Nil if it did not set `include_audience`.
   private var audience: Audience?
+
+  /// A search for the widgets of kinds, which takes several steps.
+  private struct Search {
+    let kinds: Set<KindName>
+    /// The session learns of later widgets as changes.
+    let revision: Revision
+    var nextSlot = 0
+  }
+
+  /// The number of slots of the store that a step looks at.
+  private static let slotsPerStep = 1_024
 
   struct Ending {
     let status: RPCStatus?
@@ -219,8 +232,26 @@ final class ServedSession {
   }
 
   private func ask(aboutWidgetsOf kinds: Set<KindName>, in store: borrowing WidgetStore) {
-    for id in store.widgetIDs(of: kinds) { requests.ask(about: id, .providerReturned) }
-    requests.sync()
+    searches.append(Search(kinds: kinds, revision: widgets.cursor))
+    if searches.count == 1 { _ = search(in: store) }
+  }
+
+  /// Takes a step of the next search; nil if there is none.
+  private func search(in store: borrowing WidgetStore) -> Step? {
+    guard let search = searches.first else { return nil }
+    let (ids, next) = store.widgetIDs(
+      of: search.kinds, createdUpTo: search.revision, from: search.nextSlot,
+      slotsMax: ServedSession.slotsPerStep)
+    for id in ids where search.nextSlot == 0 || !requests.isOpen(about: id) {
+      requests.ask(about: id, .providerReturned)
+    }
+    if let next {
+      searches[0].nextSlot = next
+    } else {
+      searches.removeFirst()
+      requests.sync()
+    }
+    return .again
   }
 
   // MARK: - Quiet
@@ -229,7 +260,7 @@ final class ServedSession {
   /// is quiet now.
   func rest(at quiet: QuietSessions) -> Bool {
     isQuiet =
-      !owesKeepAlive && requests.isEmpty && widgets.hasToldEverything
+      !owesKeepAlive && requests.isEmpty && searches.isEmpty && widgets.hasToldEverything
       && widgets.cursor >= quiet.revision && events.cursor >= quiet.sequence
     return isQuiet
   }
@@ -325,7 +356,7 @@ final class ServedSession {
       else { return .again }
       let number = requests.number(requestAbout: id, reason, at: .now())
       return .frame(.dataRequest(DataRequest(id: number, widget: widget, reason: reason)))
-    case nil: return nil
+    case nil: return search(in: store)
     }
   }
 

@@ -1,0 +1,93 @@
+import NIOCore
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+@testable import WidgetServer
+
+/// The time that a turn has for all sessions of providers.
+@Suite struct `Sessions of a turn` {
+  private static let caller = Caller(uid: 0, pid: 0, client: "")
+  private static let providerCount = 4
+  private static let widgetCount = 30
+
+  /// A transport that always takes more.
+  private final class CountingSink: StreamSink {
+    private(set) var count = 0
+
+    var isWritable: Bool { true }
+    func send(_ message: EncodedMessage) { count += 1 }
+    func finish(_ status: RPCStatus?) {}
+  }
+
+  /// The objects that are used only on the loop.
+  private final class Held: @unchecked Sendable {
+    var streams: [any ServedStream] = []
+  }
+
+  /// Declares the kind and the widgets of a provider, and begins its session.
+  private static func begin(
+    _ name: String, _ sink: CountingSink, _ held: Held, in service: ServiceLoop
+  ) throws {
+    let kind = Kind(name: try .make(name), isOpen: true)
+    try service.context.commit(
+      .applyKinds(
+        KindDeclaration(provider: name, kinds: [kind], prunes: false, isAttended: false)),
+      by: caller)
+    for number in 0..<widgetCount {
+      try service.context.commit(
+        .create(WidgetSpec(id: .make("\(name)-\(number)"), kind: .make(name))), by: caller)
+    }
+    let stream = try service.providers.converse(
+      .provide, sink: sink, peer: Peer(uid: 1, gid: 1, pid: 1), level: .owner)
+    held.streams.append(stream)
+    let open = ProvideOpen(provider: name, lease: RawProvider.leaseMax)
+    stream.receive(ByteBuffer(bytes: try WireCodec().encode(ProvideRequest.open(open))))
+  }
+
+  /// Each slice of the test is over at the first look, so it has time for one step.
+  @Test func `have one slice, and each gets everything`() async throws {
+    try await withServer { server in
+      let held = Held()
+      let (most, counts) = try server.onLoop { service -> (Int, [Int]) in
+        service.turn.open()
+        let sinks = (0..<Self.providerCount).map { _ in CountingSink() }
+        for (number, sink) in sinks.enumerated() {
+          try Self.begin("p\(number)", sink, held, in: service)
+        }
+        service.context.work.clock = SliceClock.makeOver()
+        // The sessions start.
+        service.turn.finish()
+        var most = 0
+        while service.providers.hasMore {
+          let before = sinks.reduce(0) { $0 + $1.count }
+          service.providers.serve()
+          most = max(most, sinks.reduce(0) { $0 + $1.count } - before)
+        }
+        return (most, sinks.map(\.count))
+      }
+      #expect(most == 1)
+      // `opened`, the requests, `synced`.
+      #expect(counts == Array(repeating: Self.widgetCount + 2, count: Self.providerCount))
+    }
+  }
+
+  @Test func `a provider is asked once about each of thousands of widgets`() async throws {
+    let image = StoreImage.sample(count: 3_000, kind: "board")
+    try await withServer(log: TestLog.State(image: image)) { server in
+      let client = try server.connect()
+      try client.create("other", kind: "clock")
+      let kinds = [Kind(name: try .make("board"), isOpen: true)]
+      for _ in 0..<2 {
+        let provider = try RawProvider(server.connect())
+        let requests = try provider.open(kinds: kinds).requests
+        #expect(requests.count == 3_000)
+        #expect(Set(requests.map(\.widget.id)).count == 3_000)
+        try provider.settle()
+        try provider.halfClose()
+        #expect(try provider.stream.end() == nil)
+      }
+    }
+  }
+}
