@@ -11,7 +11,7 @@ from driver.attackers import (
     send_empty_data, upload, watch_health, watch_over_grpc, watch_the_watched)
 from driver.watches import (
     ask_progress, change_all, end_watches, open_large, open_large_over_grpc, open_watches,
-    open_watches_over_grpc)
+    open_watches_over_grpc, read_over_grpc, read_over_ttrpc)
 from lib import http2
 from lib.protobuf import values
 from lib.ttrpc import REQUEST
@@ -93,6 +93,15 @@ def prepare_large(connection, count):
     for number in range(64):
         connection.call("CreateWidget", widget={
             "id": f"large{number}", "kind": "plain", "data": values({"text": "y" * (256 << 10)})})
+
+
+def prepare_counter(connection, _):
+    """A small widget that each event changes."""
+    connection.call("ApplyKinds", kinds=[{
+        "name": "counter", "open": True,
+        "reducers": [{"event": "go", "set": {"n": "data.n + 1"}}]}])
+    connection.call("CreateWidget", widget={
+        "id": "counted", "kind": "counter", "data": values({"n": 1})})
 
 
 def make_rows(connection, names):
@@ -224,6 +233,12 @@ ATTACKS = {
     "progress": Attack(
         "16 x 1,000 watches, progress every 100 ms",
         lambda path: ask_progress(path, 16, 1_000, 20)),
+    "readers": Attack(
+        "16 x 1,000 watches of one filter, events change it",
+        lambda path: read_over_ttrpc(path, 16, 1_000, 15), prepare_counter),
+    "readers-filters": Attack(
+        "16 x 1,000 watches of different filters, the same",
+        lambda path: read_over_ttrpc(path, 16, 1_000, 15, are_different=True), prepare_counter),
     "kind-changes": Attack(
         "6 changes of the kind of all widgets",
         lambda path: change_all(path, 0, kind_changes(), 1), prepare_set),
@@ -295,6 +310,14 @@ ATTACKS = {
     "grpc-openings": Attack(
         "gRPC: 16 x 300 watches of 1,024 long ids, reset",
         lambda path: open_large_over_grpc(path, 16, 300), quota=FILTERS, over_grpc=True),
+    "grpc-readers": Attack(
+        "gRPC: 4 x 1,000 watches of one filter, events change it",
+        lambda path: read_over_grpc(path, 4, 1_000, 15), prepare_counter,
+        quota=streams_over_grpc(4, 1_000), over_grpc=True),
+    "grpc-readers-filters": Attack(
+        "gRPC: 4 x 1,000 watches of different filters, the same",
+        lambda path: read_over_grpc(path, 4, 1_000, 15, are_different=True), prepare_counter,
+        quota=streams_over_grpc(4, 1_000), over_grpc=True),
     "grpc-halves": Attack(
         "gRPC: 40 x 500 calls of 64 KiB, a byte short",
         lambda path: begin_over_grpc(path, 40, 500, 10), quota=MESSAGES, over_grpc=True),

@@ -8,11 +8,14 @@ from driver.attackers import PATIENCE, connected, exchange, flood, frames, open_
 from lib import http2
 from lib.ttrpc import REMOTE_CLOSED
 
+# The events that one attacker sends with one write.
+EVENTS_AT_ONCE = 50
 
-def selectors(connection, count, are_different):
-    """Selectors that find nothing."""
-    return [{"kinds": [f"none-{connection}-{number}" if are_different else "none"]}
-            for number in range(count)]
+
+def selectors(connection, count, are_different, widget=None):
+    """Selectors that find nothing, or only this widget."""
+    names = [f"none-{connection}-{number}" if are_different else "none" for number in range(count)]
+    return [{"ids": [widget, name]} if widget else {"kinds": [name]} for name in names]
 
 
 def read_until(peers, count, head, measure):
@@ -41,30 +44,34 @@ def read_until(peers, count, head, measure):
         time.sleep(0.001)
 
 
-def open_watches(path, connections, streams, are_different=False, **fields):
-    """Opens watches without widgets on each connection, and waits until all are open."""
+def open_watches(path, connections, streams, are_different=False, widget=None, **fields):
+    """Opens watches of nothing or of one widget on each connection, and waits until all are open."""
     peers = {}
     for connection in range(connections):
         peer = connected(path)
         peer.setblocking(False)
         peers[peer] = memoryview(b"".join(
             frames("WatchWidgets", 1, 1 + 2 * number, flags=REMOTE_CLOSED, selector=selector, **fields)
-            for number, selector in enumerate(selectors(connection, streams, are_different))))
-    # Each stream begins with the frames `opened` and `synced`.
-    read_until(peers, 2 * streams, 10, lambda data: (10 + struct.unpack(">I", data[:4])[0], 1))
+            for number, selector in enumerate(
+                selectors(connection, streams, are_different, widget))))
+    # Each stream begins with the frames `opened` and `synced`, and a widget comes in between.
+    read_until(peers, (3 if widget else 2) * streams, 10, lambda data: (
+        10 + struct.unpack(">I", data[:4])[0], 1))
     return list(peers)
 
 
-def open_watches_over_grpc(path, connections, streams, are_different=False):
+def open_watches_over_grpc(
+        path, connections, streams, are_different=False, widget=None, **settings):
     """The same over gRPC. A watch is open when its headers have arrived."""
     headers = http2.request_headers(http2.path_of("WatchWidgets"))
     peers = {}
-    for connection, peer in enumerate(open_over_grpc(path, connections)):
+    for connection, peer in enumerate(open_over_grpc(path, connections, **settings)):
         peers[peer] = memoryview(b"".join(
             http2.frame(http2.HEADERS, http2.END_HEADERS, 1 + 2 * number, headers)
             + http2.frame(http2.DATA, http2.END_STREAM, 1 + 2 * number,
                           http2.request("WatchWidgets", selector=selector))
-            for number, selector in enumerate(selectors(connection, streams, are_different))))
+            for number, selector in enumerate(
+                selectors(connection, streams, are_different, widget))))
     read_until(peers, streams, 9, lambda data: (
         9 + int.from_bytes(data[:3], "big"), data[3] == http2.HEADERS))
     return list(peers)
@@ -110,6 +117,38 @@ def ask_progress(path, connections, streams, seconds):
         for peer in peers:
             exchange(peer, b"")
         time.sleep(0.005)
+
+
+def read_changes(peers, path, seconds):
+    """Reads watches, and changes their widget by events as fast as the server takes them."""
+    sender = connected(path)
+    sender.setblocking(False)
+    rest, first = b"", 1
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not rest:
+            rest = memoryview(frames(
+                "SendEvent", EVENTS_AT_ONCE, first, widget_id="counted", name="go"))
+            first += 2 * EVENTS_AT_ONCE
+        rest, answers = exchange(sender, rest)
+        for peer in peers:
+            _, more = exchange(peer, b"")
+            if answers is None or more is None:
+                raise SystemExit("the server closed a connection")
+        time.sleep(0.001)
+
+
+def read_over_ttrpc(path, connections, streams, seconds, are_different=False):
+    """Watches a widget that changes all the time."""
+    peers = open_watches(path, connections, streams, are_different, "counted")
+    read_changes(peers, path, seconds)
+
+
+def read_over_grpc(path, connections, streams, seconds, are_different=False):
+    """The same over gRPC, with windows that stay open."""
+    peers = open_watches_over_grpc(
+        path, connections, streams, are_different, "counted", INITIAL_WINDOW=http2.WINDOW_MAX)
+    read_changes(peers, path, seconds)
 
 
 def change_all(path, watches, changes, seconds):
