@@ -70,7 +70,7 @@ public struct WatchOptions: Sendable {
   public var readMask: ReadMask
   /// The family whose content to send; nil for each widget's family.
   public var contentFamily: Family?
-  /// The minimum time between two change frames. Changes in between are conflated.
+  /// The minimum time between two change frames, at most 60 s. Changes in between are conflated.
   public var minInterval: Duration?
   /// The time without a frame after which a progress frame is sent; at least 100 ms.
   public var progressInterval: Duration?

@@ -1,3 +1,4 @@
+import NIOCore
 import Testing
 import WidgetModel
 
@@ -8,11 +9,17 @@ import WidgetModel
   private static let turnsMax = PostponedReaders.turnsMax
 
   private static func endTurns(
-    _ count: Int, of readers: inout PostponedReaders, isLast: Bool = false, removalCount: Int = 0
+    _ count: Int, of readers: inout PostponedReaders, isLast: Bool = false, at seconds: Int64 = 0,
+    removalCount: Int = 0
   ) {
     for _ in 0..<count {
-      readers.endTurn(isLast: isLast, removalCount: removalCount, tombstonesMax: 100)
+      readers.endTurn(
+        isLast: isLast, at: at(seconds), removalCount: removalCount, tombstonesMax: 100)
     }
+  }
+
+  private static func at(_ seconds: Int64) -> NIODeadline {
+    .uptimeNanoseconds(0) + .seconds(seconds)
   }
 
   @Test func `are protected until all were served`() {
@@ -58,6 +65,38 @@ import WidgetModel
     #expect(readers.revision == 5)
     readers.postpone(at: 9, removalCount: 10_000 + maximum)
     Self.endTurns(1, of: &readers, removalCount: 10_100 + maximum)
+    #expect(readers.revision == nil)
+  }
+
+  @Test func `with a delay are protected until its end`() {
+    var readers = PostponedReaders()
+    readers.postpone(at: 5, removalCount: 0, delayedUntil: Self.at(10))
+    Self.endTurns(2 * Self.turnsMax, of: &readers, isLast: true, at: 9)
+    #expect(readers.revision == 5 && !readers.needsTurns)
+    Self.endTurns(1, of: &readers, isLast: true, at: 10)
+    #expect(readers.revision == nil)
+  }
+
+  @Test func `with a later delay do not prolong that of others`() {
+    var readers = PostponedReaders()
+    readers.postpone(at: 5, removalCount: 0, delayedUntil: Self.at(10))
+    for second in 1..<20 as Range<Int64> {
+      readers.postpone(
+        at: Revision(5 + second), removalCount: 0, delayedUntil: Self.at(second + 10))
+      Self.endTurns(1, of: &readers, isLast: true, at: second)
+    }
+    #expect(readers.revision == 6)
+    Self.endTurns(1, of: &readers, isLast: true, at: 40)
+    Self.endTurns(1, of: &readers, isLast: true, at: 40)
+    #expect(readers.revision == nil)
+  }
+
+  @Test func `with a delay keep no more removals than the store remembers`() {
+    var readers = PostponedReaders()
+    readers.postpone(at: 5, removalCount: 0, delayedUntil: Self.at(10))
+    Self.endTurns(1, of: &readers, isLast: true, removalCount: 100)
+    #expect(readers.revision == 5)
+    Self.endTurns(1, of: &readers, isLast: true, removalCount: 101)
     #expect(readers.revision == nil)
   }
 }

@@ -251,6 +251,27 @@ import WidgetTransport
     }
   }
 
+  @Test func `a reader that waits for its batch delay gets the removals of this time`()
+    async throws
+  {
+    let limits = ServerLimits.with { $0.store.tombstonesMax = 8 }
+    try await withServer(limits: limits, log: TestLog.State(image: .sample(count: 20))) { server in
+      try server.onLoop { $0.streams.batchDelayMax = .seconds(3_600) }
+      let client = try server.connect()
+      for n in 0..<4 { try client.delete("w\(n)") }
+      let watcher = try Watcher(
+        server.connect(), WatchWidgetsRequest(batchDelay: .seconds(3_600))
+      ).sync()
+      let other = try Watcher(server.connect()).sync()
+      // The other reader has each removal before the next.
+      for n in 4..<14 { try other.catchUp(to: client.delete("w\(n)")) }
+      // The event ends the delay.
+      _ = try client.event("w19", force: true)
+      while watcher.mirror.changeSets == 0 { try watcher.step() }
+      #expect(try watcher.mirror.widgets == client.list().widgets)
+    }
+  }
+
   /// The cursor is forgotten, but the removals since the begin of the transfer are not.
   @Test
   func `a reader that stalls in a transfer until its cursor is forgotten is compacted`()

@@ -113,7 +113,10 @@ import WidgetStorage
     makeClock: @escaping @Sendable () -> () -> NIODeadline
   ) async throws {
     try await withServer { server in
-      try server.onLoop { $0.context.work.clock = makeClock() }
+      try server.onLoop { service in
+        service.context.work.clock = makeClock()
+        service.streams.minIntervalMax = .seconds(3_600)
+      }
       let client = try server.connect()
       try client.create("a")
       let slow = try Watcher(

@@ -197,6 +197,7 @@ import WidgetTransport
       let client = try server.connect()
       try client.create("a")
       let ages = Duration.seconds(300_000_000_000)
+      try server.onLoop { $0.streams.minIntervalMax = ages }
       let watcher = try Watcher(
         server.connect(), WatchWidgetsRequest(minInterval: ages, progressInterval: ages)
       ).sync()
@@ -215,9 +216,11 @@ import WidgetTransport
         try client.watch(WatchWidgetsRequest(progressInterval: .milliseconds(99))).end())
       #expect(short.code == .invalidArgument)
       #expect(short.fieldViolations.map(\.field) == ["progress_interval"])
-      let negative = try #require(
-        try client.watch(WatchWidgetsRequest(minInterval: .milliseconds(-1))).end())
-      #expect(negative.fieldViolations.map(\.field) == ["min_interval"])
+      for interval in [Duration.milliseconds(-1), .milliseconds(60_001)] {
+        let refused = try #require(
+          try client.watch(WatchWidgetsRequest(minInterval: interval)).end())
+        #expect(refused.fieldViolations.map(\.field) == ["min_interval"])
+      }
       for delay in [Duration.milliseconds(-1), .milliseconds(10_001)] {
         let refused = try #require(
           try client.watch(WatchWidgetsRequest(batchDelay: delay)).end())

@@ -136,8 +136,11 @@ final class Subscription: RoundMember {
   /// The reader must be told whether the store takes changes, whatever it was told before.
   func forgetStore() { storeVersion = .max }
 
+  /// The end of the last `min_interval` or `batch_delay`.
+  var delayedUntil: NIODeadline { max(nextFrameAt, batchUntil) }
+
   /// Whether `min_interval` or `batch_delay` delays the next change frame.
-  func isTooEarly(at instant: NIODeadline) -> Bool { instant < max(nextFrameAt, batchUntil) }
+  func isTooEarly(at instant: NIODeadline) -> Bool { instant < delayedUntil }
 
   /// Whether the first changes after a pause wait for `min_interval` or `batch_delay`. Begins the delay.
   ///
@@ -209,7 +212,7 @@ final class Subscription: RoundMember {
   /// Lets the stream be served again when `min_interval` or `batch_delay` is over.
   func pause(_ context: ServiceContext, then resume: @escaping () -> Void) {
     guard intervalTimer == nil else { return }
-    intervalTimer = context.schedule(at: max(nextFrameAt, batchUntil)) {
+    intervalTimer = context.schedule(at: delayedUntil) {
       self.intervalTimer = nil
       resume()
     }

@@ -82,7 +82,10 @@ extension WatchRounds {
       guard subscription.sink.isWritable, !isTooEarly else {
         context.counters.countReaderBehind()
         leaveBehind(subscription, at: round.fromRevision, round.fromSequence)
-        if isTooEarly, subscription.sink.isWritable { markReady(subscription) }
+        if isTooEarly, subscription.sink.isWritable {
+          markReady(subscription)
+          keepRemovals(since: round.fromRevision, delayedUntil: subscription.delayedUntil)
+        }
         continue
       }
       // The theme comes before the changes of its revision.
@@ -104,16 +107,25 @@ extension WatchRounds {
   private func postpone(
     _ group: WatchGroup, _ round: Round, from first: Subscription, hasChanges: Bool
   ) {
-    postponed.postpone(at: round.fromRevision, removalCount: context.store.removalCount)
     let isHurried = group.isHurried(at: round.instant)
+    var delayedUntil = NIODeadline.uptimeNanoseconds(0)
     var next: Subscription? = first
     while let subscription = next {
       leaveBehind(subscription, at: round.fromRevision, round.fromSequence)
       // Begins a `batch_delay`.
-      if hasChanges { _ = subscription.holdsBack(at: round.instant, isHurried: isHurried) }
+      if hasChanges, subscription.holdsBack(at: round.instant, isHurried: isHurried) {
+        delayedUntil = max(delayedUntil, subscription.delayedUntil)
+      }
       markReady(subscription)
       next = group.members.next()
     }
+    keepRemovals(since: round.fromRevision, delayedUntil: delayedUntil)
+  }
+
+  /// Keeps the removals after a revision for readers that are left to later turns.
+  func keepRemovals(since revision: Revision, delayedUntil: NIODeadline) {
+    postponed.postpone(
+      at: revision, removalCount: context.store.removalCount, delayedUntil: delayedUntil)
   }
 
   /// A round leaves out a reader that is caught up.

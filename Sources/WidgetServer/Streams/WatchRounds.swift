@@ -57,7 +57,7 @@ final class WatchRounds {
   /// Whether some streams could take more.
   var hasMore: Bool { !ready.isEmpty }
   /// Whether rounds have left readers to later turns.
-  var hasPostponed: Bool { hasMore && postponed.revision != nil }
+  var hasPostponed: Bool { hasMore && postponed.needsTurns }
   /// The store keeps all removals after this revision: readers get them in a round, or soon after it.
   var retainedRevision: Revision { min(sentRevision, postponed.revision ?? .max) }
   /// The number of different filters.
@@ -244,7 +244,8 @@ final class WatchRounds {
     }
     ready.endRound(at: now)
     postponed.endTurn(
-      isLast: ready.isEmpty && leftOut.isEmpty, removalCount: context.store.removalCount,
+      isLast: ready.isEmpty && leftOut.isEmpty, at: instant,
+      removalCount: context.store.removalCount,
       tombstonesMax: context.limits.store.tombstonesMax)
     for subscription in leftOut.reversed() { ready.putBack(subscription, of: subscription.uid) }
     // The shared frames of late readers are not needed any more.

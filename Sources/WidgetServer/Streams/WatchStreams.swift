@@ -13,6 +13,8 @@ final class WatchStreams {
   private var subscriptions: [UInt64: Subscription] = [:]
   /// The longest `batch_delay`.
   var batchDelayMax = Duration.seconds(10)
+  /// The longest `min_interval`. The store keeps removals for readers that wait.
+  var minIntervalMax = Duration.seconds(60)
 
   init(
     _ context: ServiceContext, _ storage: StorageHealth, audience: ProviderAudience,
@@ -67,8 +69,8 @@ final class WatchStreams {
     if let interval = request.progressInterval, interval < minimum {
       throw .invalidField("progress_interval", "At least \(minimum) is allowed.")
     }
-    if let interval = request.minInterval, interval < .zero {
-      throw .invalidField("min_interval", "It must not be negative.")
+    if let interval = request.minInterval, interval < .zero || interval > minIntervalMax {
+      throw .invalidField("min_interval", "0 to \(minIntervalMax) is allowed.")
     }
     if let delay = request.batchDelay, delay < .zero || delay > batchDelayMax {
       throw .invalidField("batch_delay", "0 to \(batchDelayMax) is allowed.")

@@ -92,8 +92,8 @@ class WatchCalls(BaseCalls):
                            `after_sequence` or from now on
         resume_token       continue after the frame with this token, without a snapshot; needs the
                            same selector, fields and content_family
-        min_interval       shortest time between two changes in seconds; changes in between are
-                           conflated
+        min_interval       shortest time between two changes in seconds, at most 60; changes in
+                           between are conflated
         progress_interval  seconds without another frame after which a Progress comes; at least 0.1
         retry              the backoff after a lost connection
         liveness           how to notice a daemon that does not answer; None: not at all
