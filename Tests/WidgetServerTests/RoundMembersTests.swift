@@ -26,7 +26,8 @@ import Testing
       var due = Set(members.filter(\.isCurrent).map(\.number))
       var visited: Set<Int> = []
       while let member = list.next() {
-        #expect(visited.insert(member.number).inserted && due.contains(member.number))
+        let isFirstVisit = visited.insert(member.number).inserted
+        #expect(isFirstVisit && due.contains(member.number))
         for _ in 0..<Int.random(in: 0...3, using: &random) {
           let other = members.randomElement(using: &random) ?? member
           switch Int.random(in: 0..<4, using: &random) {
