@@ -80,8 +80,8 @@ extension WidgetStore {
   public func kind(of id: WidgetID) -> KindName? { slot(of: id).flatMap { records[$0]?.kind } }
 
   /// A page of the ids of the widgets of these kinds, without those that were created after a
-  /// revision. A page is in position order, and further pages are in no order. A widget that stays is
-  /// in exactly one page, whatever changes between the pages. O(slots looked at).
+  /// revision. A page is in position order, and further pages are in no order. A widget that stays
+  /// is in exactly one page, whatever changes between the pages. O(slots looked at).
   ///
   /// - Parameters:
   ///   - slot: The first slot of the page; 0 for the first page.

@@ -9,7 +9,8 @@ import WidgetProto
 /// Rounds that very many streams read. A message takes 100 us of the test's clock.
 @Suite struct `A round for very many streams` {
   private static let caller = Caller(uid: 0, pid: 0, client: "")
-  /// More than a round has time for: 4 ms, then 3 ms, and the messages until the next look at the clock.
+  /// More than a round has time for: 4 ms, then 3 ms, and the messages until the next look at the
+  /// clock.
   private static let messagesMax = 100
 
   /// The time, and the messages so far. Used only on the loop.

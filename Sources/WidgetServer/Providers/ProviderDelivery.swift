@@ -93,8 +93,8 @@ final class ProviderDelivery {
     if !audience.tellQuietSessions(at: instant) { isUnfinished = true }
   }
 
-  /// Serves the sessions that are not quiet, as long as there is time. The others are the first of the
-  /// next turn.
+  /// Serves the sessions that are not quiet, as long as there is time. The others are the first of
+  /// the next turn.
   private func serveAttended(until present: QuietSessions, at instant: NIODeadline) {
     let visited = attended
     attended = []

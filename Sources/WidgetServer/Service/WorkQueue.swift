@@ -58,8 +58,8 @@ final class WorkQueue {
   /// Whether slices of this pass have started tasks.
   private var hasStartedTasks = false
   private(set) var taskCosts = TaskCosts()
-  /// The expected time of the tasks that the present slice has started, or the rounds since the last
-  /// slice.
+  /// The expected time of the tasks that the present slice has started, or the rounds since the
+  /// last slice.
   private(set) var owed = TimeAmount.zero
   /// The time of all slices so far.
   private var worked = TimeAmount.zero

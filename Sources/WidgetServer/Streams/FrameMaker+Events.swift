@@ -4,8 +4,8 @@ import WidgetProto
 
 /// Frames of events.
 extension FrameMaker {
-  /// Event frames after a sequence number, and how far they go. They end early if the tests cost too
-  /// much.
+  /// Event frames after a sequence number, and how far they go. They end early if the tests cost
+  /// too much.
   func eventMessages(
     _ group: WatchGroup, after sequence: UInt64, limit: Int
   ) -> (messages: [EncodedMessage], cursor: UInt64) {

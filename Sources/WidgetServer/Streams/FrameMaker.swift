@@ -71,8 +71,8 @@ final class FrameMaker {
     if group.changes.count == 0, group.events == nil { keepers.append(group) }
   }
 
-  /// Forgets the change frames and the event frames of all groups. There can be thousands of groups,
-  /// so it looks only at those with frames.
+  /// Forgets the change frames and the event frames of all groups. There can be thousands of
+  /// groups, so it looks only at those with frames.
   func forgetShared() {
     for group in keepers {
       group.changes.removeAll()

@@ -2,15 +2,15 @@ import NIOCore
 import WidgetModel
 
 /// The revision of the readers that rounds left to later turns, or that wait for the end of their
-/// `min_interval` or `batch_delay`. The store keeps the removals after it, so that these readers need
-/// no new snapshot.
+/// `min_interval` or `batch_delay`. The store keeps the removals after it, so that these readers
+/// need no new snapshot.
 ///
 /// The protection has bounds. Otherwise readers that come again and again could keep all removals for
 /// ever. Readers that come while others wait are the next generation. Each generation has the same
 /// number of turns, and the time of its delays. At most two exist.
 ///
-/// A value: the caller passes the ends of turns, the time, and the number of removals that the store
-/// keeps.
+/// A value: the caller passes the ends of turns, the time, and the number of removals that the
+/// store keeps.
 struct PostponedReaders {
   private struct Generation {
     let revision: Revision
@@ -41,7 +41,8 @@ struct PostponedReaders {
 
   /// Readers that have all changes up to a revision are left to later turns.
   ///
-  /// - Parameter delayedUntil: The end of the last `min_interval` or `batch_delay` of these readers.
+  /// - Parameter delayedUntil: The end of the last `min_interval` or `batch_delay` of these
+  /// readers.
   mutating func postpone(
     at revision: Revision, removalCount: Int,
     delayedUntil: NIODeadline = .uptimeNanoseconds(0)

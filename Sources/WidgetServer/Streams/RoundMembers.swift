@@ -4,7 +4,8 @@ protocol RoundMember: AnyObject {
   var place: Int { get set }
 }
 
-/// A list without an order. Its members are *current* or not, and a round visits only the current ones.
+/// A list without an order. Its members are *current* or not, and a round visits only the current
+/// ones.
 ///
 /// The list can change during a round: members come and go, and become current or not. The round
 /// visits no member twice, and misses no member that stays current. Each change takes the same time

@@ -5,9 +5,9 @@ import WidgetProto
 
 /// The first half of a round: readers that are caught up get its changes, as long as there is time.
 ///
-/// The others fall behind, and the second half serves them, in this turn or later ones. A reader falls
-/// behind at most once for each time that it has caught up. So rounds without time cost little, however
-/// many readers there are.
+/// The others fall behind, and the second half serves them, in this turn or later ones. A reader
+/// falls behind at most once for each time that it has caught up. So rounds without time cost
+/// little, however many readers there are.
 extension WatchRounds {
   /// The part of the history that a round sends.
   struct Round {

@@ -28,8 +28,8 @@ extension WatchRounds {
   /// After an event of a selected widget, changes do not wait for later changes. Changes that wait
   /// already are sent, too.
   ///
-  /// The time has a bound. The changes of further groups wait as usual, and the next events begin with
-  /// these groups.
+  /// The time has a bound. The changes of further groups wait as usual, and the next events begin
+  /// with these groups.
   func hurryEffects(_ round: Round) {
     let all = batchDelays.all
     guard round.fromSequence != sentSequence, !all.isEmpty else { return }

@@ -28,7 +28,8 @@ final class WatchRounds {
   private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
   /// The start of the round in this turn; nil if there was none.
   private var roundStart: NIODeadline?
-  /// The expected time of the tasks that the round in this turn has started. They run after the turn.
+  /// The expected time of the tasks that the round in this turn has started. They run after the
+  /// turn.
   private var tasksOfRound = TimeAmount.zero
   /// The time that rounds have taken in a pass of the loop, and the pass.
   private var spent = TimeAmount.zero
@@ -124,8 +125,8 @@ final class WatchRounds {
     if isPassSpent { context.turn.open(afterPass: spentPass) } else { context.turn.open() }
   }
 
-  /// Whether the rounds of this pass of the loop have had their time. A stream over gRPC asks for more
-  /// in the same pass, and the loop would not read any more.
+  /// Whether the rounds of this pass of the loop have had their time. A stream over gRPC asks for
+  /// more in the same pass, and the loop would not read any more.
   private var isPassSpent: Bool {
     spent >= WatchRounds.servingMax && spentPass != nil && spentPass == context.turn.loopPass?()
   }
