@@ -174,7 +174,7 @@ struct DoctorTests {
     let live = Facts.sound.with {
       $0.bundles = .init(folder: "/b", count: 2, host: .running(folders: ["/a", "/b"]))
     }
-    #expect(live.finding("bundles") == .ok("bundles", "widgetd-host runs /b"))
+    #expect(live.finding("bundles") == .ok("bundles", "widgetd-host runs /a, /b"))
     let stub = Facts.sound.with {
       $0.bundles = .init(folder: "/b", count: 2, host: .running(folders: ["/b"], stub: true))
     }

@@ -66,7 +66,7 @@ struct BundleFolderOptions: ParsableArguments {
   }
 
   /// The same for a call about one bundle. If the folder lacks it, and the daemon still has its widgets,
-  /// the error says this. If widgetd-host runs another folder, the error names that folder.
+  /// the error says this. If another folder of widgetd-host can have it, the error names that folder.
   func carryOut<T>(
     _ installer: BundleInstaller, having id: String, _ global: GlobalOptions,
     _ body: () throws(BundleInstallerError) -> T
@@ -77,11 +77,11 @@ struct BundleFolderOptions: ParsableArguments {
       {
         throw CommandFailure(.notFound, missing.failure)
       }
-      guard folder == nil, case .notFound = error else {
+      guard BundleInstaller.isAboutNoBundle(error) else {
         return try carryOut { () throws(BundleInstallerError) in throw error }
       }
       let host = await BundleHost.ask(global)
-      guard let words = host.place(of: id, besides: installer.path) else {
+      guard let words = host.place(of: id, besides: installer.path, isNamed: folder != nil) else {
         return try carryOut { () throws(BundleInstallerError) in throw error }
       }
       throw CommandFailure(.notFound, "there is no bundle \"\(id)\" in \(installer.path); \(words)")

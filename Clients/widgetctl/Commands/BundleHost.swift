@@ -191,19 +191,31 @@ enum BundleHost: Hashable {
   }
 
   /// The place of a bundle that a folder lacks, and the option for this place. Nil if the host runs
-  /// no other folder.
-  func place(of id: String, besides folder: String) -> String? {
-    guard case .running(let folders, _, _) = self, runs(folder) != true, let first = folders.first
-    else { return nil }
-    if let place = folders.first(where: { access("\($0)/\(id)", F_OK) == 0 }) {
-      return "widgetd-host runs it in \(place): add --dir \(place.asArgument)"
+  /// no other folder that can have it.
+  ///
+  /// - Parameter isNamed: whether the command names the folder with `--dir`.
+  func place(of id: String, besides folder: String, isNamed: Bool = false) -> String? {
+    if let place = otherPlace(of: id, besides: folder) {
+      let words =
+        if case .running = self { "widgetd-host runs it in \(place)" } else { "\(place) has it" }
+      return "\(words): \(isNamed ? "use" : "add") --dir \(place.asArgument)"
     }
+    guard !isNamed, case .running(let folders, _, _) = self, runs(folder) != true,
+      let first = folders.first
+    else { return nil }
     return
       "widgetd-host runs \(folders.joined(separator: ", ")): add --dir \(first.asArgument), or --remote"
   }
 
   /// The folder of the host, or of the last host, that has a bundle; nil if there is none.
-  func place(of id: String) -> String? {
+  func place(of id: String) -> String? { BundleHost.place(of: id, in: folders) }
+
+  /// The same without the named folder.
+  private func otherPlace(of id: String, besides named: String) -> String? {
+    BundleHost.place(of: id, in: folders(besides: named))
+  }
+
+  private static func place(of id: String, in folders: [String]) -> String? {
     folders.first { access("\($0)/\(id)", F_OK) == 0 }
   }
 
@@ -230,6 +242,11 @@ enum BundleHost: Hashable {
 
   /// The first folder of the host, or of the last host, if it is not the named one.
   func folder(insteadOf named: String) -> String? { ran(named) ? nil : folders.first }
+
+  /// The folders of the host, or of the last host, without the named one.
+  func folders(besides named: String) -> [String] {
+    folders.filter { BundleHost.resolved($0) != BundleHost.resolved(named) }
+  }
 
   /// Whether the host runs a folder, or the last host ran it.
   func ran(_ folder: String) -> Bool {

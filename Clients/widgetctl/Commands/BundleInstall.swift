@@ -152,7 +152,9 @@ struct BundleListCommand: AsyncParsableCommand {
         stopped   widgetd-host has ended
         unknown   no daemon answers, or widgetd-host has not reported the bundle
 
-      If the usual folder has no bundles, the command lists a folder that widgetd-host runs.
+      Without --dir, the list has the bundles of all folders of widgetd-host, with a column FOLDER. \
+      If the usual folder has no bundles, and widgetd-host does not run it, the command lists a \
+      folder that widgetd-host runs.
 
       The reason follows the state. STATE is "not running" if no host runs the folder of bundles. \
       If the file has a mistake, STATE shows the mistake. If the previous version of a failed \
@@ -205,6 +207,9 @@ struct BundleListCommand: AsyncParsableCommand {
       let left = await BundleStanding.left(global, isHosted: isLive == true)
       missing += BundleStanding.left(left, in: installer.path, besides: names, host)
     }
+    let others =
+      folder.folder == nil && host.ran(installer.path)
+      ? BundleStanding.inFolders(host.folders(besides: installer.path), among: standings) : []
     if !installed.isEmpty || !missing.isEmpty, let problem = host.problem(of: installer.path) {
       BundleText.warn(problem)
     }
@@ -216,7 +221,7 @@ struct BundleListCommand: AsyncParsableCommand {
       return (id, Set(bundle.widgets.compactMap(\.id)))
     }
     let kept = await BundleStanding.keptFields(
-      global, of: Set((installed.compactMap { standing($0) } + missing).map(\.id)),
+      global, of: Set((installed.compactMap { standing($0) } + missing + others).map(\.id)),
       declaring: Dictionary(declared) { first, _ in first })
     let unlisted: Table.Cell =
       switch isLive {
@@ -226,48 +231,28 @@ struct BundleListCommand: AsyncParsableCommand {
       }
     printer.print(
       list: installed.map { BundleListCommand.document($0, standing($0), isLive: isLive) }
-        + missing.map { $0.document(isLive: isLive) },
+        + missing.map { $0.document(isLive: isLive) }
+        + others.map { $0.document(isLive: $0.folder.flatMap { host.runs($0) }) },
       around: { .map(["bundles": $0]) }
     ) {
-      guard !installed.isEmpty || !missing.isEmpty else {
+      guard !installed.isEmpty || !missing.isEmpty || !others.isEmpty else {
         return host.nothing(in: installer.path)
       }
-      var table = Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
+      var table = BundleTable(hasFolders: !others.isEmpty)
       for item in installed {
         switch item.bundle {
         case .success(let bundle):
-          let standing = standing(item)
           table.add(
-            .init(item.id), .init(bundle.version), .init("\(bundle.kinds.count)"),
-            .init("\(bundle.widgets.count)"),
-            standing.map {
-              .init($0.text, $0.isBad ? .bad : .good, reason: $0.isBad ? $0.text : nil)
-            }
-              ?? unlisted)
+            item.id, version: bundle.version, (bundle.kinds.count, bundle.widgets.count),
+            in: installer.path, standing(item).map(BundleTable.state) ?? unlisted)
         case .failure(let error):
-          // The former version may still run, or the bundle may run under another name than its
-          // folder's.
-          let standing = standing(item)
-          let reason = BundleListCommand.reason(error)
-          let isTold = ["failed", "stopped"].contains(standing?.state)
-          let state = standing.map {
-            isTold ? "\($0.stateWords): \(reason)\($0.othersText)" : "\($0.text); \(reason)"
-          }
           table.add(
-            .init(standing?.id ?? item.id), .init(standing?.version.nonEmpty ?? "-"), .init("-"),
-            .init(standing.map { "\($0.widgetCount)" } ?? "-"),
-            .init(state ?? reason, .bad, reason: reason))
+            item.id, failed: standing(item), in: installer.path, BundleListCommand.reason(error))
         }
       }
-      for standing in missing {
-        table.add(
-          .init(standing.id), .init(standing.version.nonEmpty ?? "-"),
-          .init(standing.kindCount.map { "\($0)" } ?? "-"),
-          .init("\(standing.widgetCount)"), .init(standing.text, .bad, reason: standing.text))
-      }
-      return table.text(width: printer.width, printer.painter)
-        + (BundleListCommand.remarks(installed.compactMap { standing($0) }) + kept)
-        .map { "note: \($0.safeForTerminal)\n" }.joined()
+      for standing in missing + others { table.add(standing) }
+      let told = installed.compactMap { standing($0) } + others
+      return table.text(printer) + BundleListCommand.notes(BundleListCommand.remarks(told) + kept)
     }
   }
 
@@ -279,6 +264,11 @@ struct BundleListCommand: AsyncParsableCommand {
     standings.flatMap { standing in
       standing.remarks.map { "bundle \(standing.id): \($0)" }
     }
+  }
+
+  /// The lines below the table.
+  static func notes(_ lines: [String]) -> String {
+    lines.map { "note: \($0.safeForTerminal)\n" }.joined()
   }
 
   /// On one line.
@@ -305,11 +295,7 @@ struct BundleListCommand: AsyncParsableCommand {
     map["live"] = isLive.map { .bool($0) } ?? .null
     if let digest = item.digest { map["sha256"] = .string(digest) }
     if let former = item.former { map["formerVersion"] = .string(former) }
-    if let standing {
-      standing.describe(in: &map)
-      map["others"] = .int(Int64(standing.others))
-      map["othersFirst"] = .list(standing.othersFirst.map { .string($0) })
-    }
+    standing?.describe(in: &map)
     return .map(map)
   }
 }

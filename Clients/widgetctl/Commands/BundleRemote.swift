@@ -122,13 +122,26 @@ enum BundleRemote {
       {
         failure = failure.saying(words)
       }
-      if let id, BundleInstaller.isAboutNoBundle(failure.message),
-        let missing = MissingFolder.ofHost(id, among: await BundleStanding.all(global))
-      {
-        failure = failure.saying(missing.failure)
+      if let id, BundleInstaller.isAboutNoBundle(failure.message) {
+        let standings = await BundleStanding.all(global)
+        let words =
+          MissingFolder.ofHost(id, among: standings)?.failure ?? elsewhere(id, among: standings)
+        if let words { failure = failure.saying(words) }
       }
       throw failure.saying(advice(failure.message))
     }
+  }
+
+  /// The error of a call about a bundle in a folder in which the host changes nothing. Nil if no
+  /// folder of the host has the bundle.
+  ///
+  /// - Parameter name: of the bundle's folder.
+  static func elsewhere(_ name: String, among standings: [String: BundleStanding]) -> String? {
+    let places = standings.filter { $0.key.hasSuffix("/\(name)") && !$0.value.isElsewhere }
+    guard let folder = places.min(by: { $0.key < $1.key })?.value.folder else { return nil }
+    return "there is no bundle \"\(name)\" in the first folder of widgetd-host, the only one that "
+      + "--remote changes; widgetd-host runs it in \(folder): on the host's machine, use --dir "
+      + "\(folder.asArgument) instead of --remote"
   }
 
   /// The reason why no answer came: the daemon answers, and its host does not. Nil if the daemon does
@@ -219,6 +232,14 @@ enum BundleRemote {
     let others =
       others(than: bundles, among: standings)
       + left.filter { bundle in !bundles.contains { $0.id == bundle.id } }
+    let told = bundles.compactMap { standing(of: $0, standings) } + others
+    let declared = bundles.filter(\.problem.isEmpty).compactMap {
+      bundle -> (String, Set<WidgetID>)? in
+      guard let id = standing(of: bundle, standings)?.id else { return nil }
+      return (id, Set(bundle.widgets.compactMap { WidgetID($0) }))
+    }
+    let kept = await BundleStanding.keptFields(
+      global, of: Set(told.map(\.id)), declaring: Dictionary(declared) { first, _ in first })
     session.printer.print(
       list: bundles.map { document($0, standing(of: $0, standings)) }
         + others.map { $0.document(isLive: true) },
@@ -227,38 +248,26 @@ enum BundleRemote {
       guard !bundles.isEmpty || !others.isEmpty else {
         return "no bundles in \(answer.folder) of widgetd-host\n"
       }
-      // The folders matter only if there are several.
-      let isOne = others.allSatisfy { $0.folder == answer.folder }
-      var table =
-        isOne
-        ? Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
-        : Table("ID", "VERSION", "KINDS", "WIDGETS", "FOLDER", "STATE")
-      func add(_ cells: [String], in folder: String?, _ state: String, isBad: Bool) {
-        let last = Table.Cell(state, isBad ? .bad : .good, reason: isBad ? state : nil)
-        table.add((cells + (isOne ? [] : [folder ?? "-"])).map { Table.Cell($0) } + [last])
-      }
+      var table = BundleTable(hasFolders: !others.allSatisfy { $0.folder == answer.folder })
       for bundle in bundles {
         let standing = standing(of: bundle, standings)
-        let isBad = !bundle.problem.isEmpty || standing?.isBad != false
-        let state =
-          bundle.problem.isEmpty
-          ? standing?.text ?? BundleListCommand.unreported
-          : "\(standing?.stateWords ?? "failed"): \(BundleStanding.firstLine(of: bundle.problem))"
-            + (standing?.othersText ?? "")
-        let version = bundle.version.nonEmpty ?? "-"
-        add(
-          [bundle.id, version, "\(bundle.kinds.count)", "\(bundle.widgets.count)"],
-          in: answer.folder, state, isBad: isBad)
+        guard bundle.problem.isEmpty else {
+          let reason = BundleStanding.firstLine(of: bundle.problem)
+          table.add(bundle.id, failed: standing, in: answer.folder, reason)
+          continue
+        }
+        table.add(
+          bundle.id, version: bundle.version, (bundle.kinds.count, bundle.widgets.count),
+          in: answer.folder, standing.map(BundleTable.state) ?? unreported)
       }
-      for other in others {
-        let kinds = other.kindCount.map { "\($0)" } ?? "-"
-        add(
-          [other.id, other.version.nonEmpty ?? "-", kinds, "\(other.widgetCount)"],
-          in: other.folder, other.text, isBad: other.isBad)
-      }
-      return table.text(width: session.printer.width, session.printer.painter)
+      for other in others { table.add(other) }
+      return table.text(session.printer)
+        + BundleListCommand.notes(BundleListCommand.remarks(told) + kept)
     }
   }
+
+  private static let unreported = Table.Cell(
+    BundleListCommand.unreported, .bad, reason: BundleListCommand.unreported)
 
   /// How long `ls --remote` waits for bundles that the host has not reported.
   private static let loadingWaitMax = Duration.seconds(2)

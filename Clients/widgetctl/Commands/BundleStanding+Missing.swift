@@ -67,6 +67,17 @@ extension BundleStanding {
     return found.map(\.asMissing).sorted { $0.id < $1.id }
   }
 
+  /// The bundles in these folders, in order of their folders.
+  static func inFolders(
+    _ folders: [String], among standings: [String: BundleStanding]
+  ) -> [BundleStanding] {
+    let places = Set(folders.map { BundleHost.resolved($0) })
+    let found = standings.sorted { $0.key < $1.key }.map(\.value).filter { standing in
+      standing.folder.map { places.contains($0) } ?? false
+    }
+    return found.map { $0.isToldMissing ? $0.asMissing : $0 }
+  }
+
   /// Whether `bundle rm` has removed a bundle, and the host has not removed its widgets yet.
   private static func wasRemoved(_ id: String, from folder: String) -> Bool {
     BundleRemovalMark.canHave(id)
@@ -130,6 +141,9 @@ extension BundleStanding {
     map["state"] = .string(state)
     map["problem"] = .string(problem)
     map["failures"] = failures
+    map["remarks"] = .list(remarks.map { .string($0) })
+    map["others"] = .int(Int64(others))
+    map["othersFirst"] = .list(othersFirst.map { .string($0) })
     if let removal { map["removal"] = .string(RFC3339.text(removal)) }
   }
 }

@@ -271,9 +271,7 @@ extension Facts {
     let isElsewhere = hasUsual && host.runs(bundles.folder) == false
     let troubles =
       [isElsewhere ? host.problem(of: bundles.folder) : nil].compactMap(\.self) + host.troubles
-    let runs =
-      "widgetd-host runs "
-      + (hasUsual && !isElsewhere ? bundles.folder : host.words ?? bundles.folder)
+    let runs = "widgetd-host runs \(host.words ?? bundles.folder)"
     let bad = [
       BundleStanding.words(forFailed: bundles.failed),
       BundleStanding.words(forFailing: bundles.failing),

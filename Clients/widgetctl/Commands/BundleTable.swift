@@ -1,0 +1,61 @@
+import WidgetModel
+
+/// The table of `bundle ls`. The folders matter only if there are several.
+struct BundleTable {
+  private var table: Table
+  private let hasFolders: Bool
+
+  init(hasFolders: Bool) {
+    self.hasFolders = hasFolders
+    table =
+      hasFolders
+      ? Table("ID", "VERSION", "KINDS", "WIDGETS", "FOLDER", "STATE")
+      : Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
+  }
+
+  /// - Parameters:
+  ///   - counts: of the kinds and of the widgets; nil if nobody knows them.
+  ///   - folder: of bundles; nil if nobody knows it.
+  mutating func add(
+    _ id: String, version: String?, _ counts: (kinds: Int?, widgets: Int?), in folder: String?,
+    _ state: Table.Cell
+  ) {
+    func text(_ count: Int?) -> String { count.map { "\($0)" } ?? "-" }
+    let cells = [
+      id, version?.nonEmpty ?? "-", text(counts.kinds), text(counts.widgets),
+    ]
+    table.add((cells + (hasFolders ? [folder ?? "-"] : [])).map { Table.Cell($0) } + [state])
+  }
+
+  /// Adds a bundle of which only the state is known.
+  mutating func add(_ standing: BundleStanding) {
+    add(
+      standing.id, version: standing.version, (standing.kindCount, standing.widgetCount),
+      in: standing.folder, BundleTable.state(standing))
+  }
+
+  /// Adds a bundle whose file has a mistake. The former version may still run, or the bundle may run
+  /// under another name than its folder's.
+  ///
+  /// - Parameters:
+  ///   - standing: nil if no host has reported the bundle.
+  ///   - reason: the mistake.
+  mutating func add(
+    _ id: String, failed standing: BundleStanding?, in folder: String, _ reason: String
+  ) {
+    let isTold = ["failed", "stopped"].contains(standing?.state)
+    let state = standing.map {
+      isTold ? "\($0.stateWords): \(reason)\($0.othersText)" : "\($0.text); \(reason)"
+    }
+    add(
+      standing?.id ?? id, version: standing?.version, (nil, standing?.widgetCount), in: folder,
+      .init(state ?? reason, .bad, reason: reason))
+  }
+
+  static func state(_ standing: BundleStanding) -> Table.Cell {
+    .init(
+      standing.text, standing.isBad ? .bad : .good, reason: standing.isBad ? standing.text : nil)
+  }
+
+  func text(_ printer: Printer) -> String { table.text(width: printer.width, printer.painter) }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+import WidgetModel
+
+@testable import widgetctl
+
+/// A host with several folders of bundles.
+@Suite struct BundleFoldersTests {
+  private static func standing(
+    _ path: String, _ state: String = "running", runs: Bool = true, remarks: [String] = []
+  ) -> BundleStanding {
+    var widget = Samples.widget
+    widget.isStale = false
+    widget.data = [
+      "id": .string(path.split(separator: "/").last.map(String.init) ?? ""),
+      "version": .string("1.0.0"), "state": .string(state), "problem": .string(""),
+      "path": .string(path), "widgets": .int(1), "runs": .bool(runs),
+      "handled": .map(["k": .list([])]), "remarks": .list(remarks.map { .string($0) }),
+    ]
+    return BundleStanding(widget)
+  }
+
+  private static let standings = Dictionary(
+    uniqueKeysWithValues: [
+      standing("/b/clicks"), standing("/c/okay"), standing("/c/mine"),
+      standing("/d/gone", "stopped"),
+    ].map { ($0.path, $0) })
+
+  @Test func `the list without a folder has the bundles of the host's other folders`() {
+    let host = BundleHost.running(folders: ["/b", "/c"])
+    #expect(host.folders(besides: "/b") == ["/c"])
+    let others = BundleStanding.inFolders(["/c"], among: Self.standings)
+    #expect(others.map(\.path) == ["/c/mine", "/c/okay"])
+    var table = BundleTable(hasFolders: true)
+    table.add("clicks", version: "1.0.0", (1, 2), in: "/b", .init("running", .good))
+    for standing in others { table.add(standing) }
+    #expect(
+      table.text(Printer(format: .table, painter: Samples.plain, width: nil)) == """
+        ID      VERSION  KINDS  WIDGETS  FOLDER  STATE
+        clicks  1.0.0    1      2        /b      running
+        mine    1.0.0    1      1        /c      running
+        okay    1.0.0    1      1        /c      running
+
+        """)
+  }
+
+  @Test func `a bundle that runs from another folder is named with this folder`() throws {
+    let root = BundleHost.resolved(NSTemporaryDirectory() + "bundles-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(atPath: root) }
+    for path in ["\(root)/b", "\(root)/c/okay"] {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+    let folders = ["\(root)/b", "\(root)/c"]
+    let host = BundleHost.running(folders: folders)
+    #expect(
+      host.place(of: "okay", besides: "\(root)/b")
+        == "widgetd-host runs it in \(root)/c: add --dir \(root)/c")
+    #expect(
+      host.place(of: "okay", besides: "\(root)/b", isNamed: true)
+        == "widgetd-host runs it in \(root)/c: use --dir \(root)/c")
+    #expect(
+      BundleHost.missing(former: folders).place(of: "okay", besides: "\(root)/b")
+        == "\(root)/c has it: add --dir \(root)/c")
+    #expect(host.place(of: "lost", besides: "\(root)/b") == nil)
+    #expect(host.place(of: "lost", besides: "\(root)/d", isNamed: true) == nil)
+  }
+
+  @Test func `an error with --remote names the folder in which the host runs the bundle`() {
+    #expect(
+      BundleRemote.elsewhere("okay", among: Self.standings)?.hasSuffix(
+        "widgetd-host runs it in /c: on the host's machine, use --dir /c instead of --remote")
+        == true)
+    #expect(BundleRemote.elsewhere("gone", among: Self.standings) == nil)
+    #expect(BundleRemote.elsewhere("lost", among: Self.standings) == nil)
+  }
+
+  @Test func `a broken file has the version and the widgets that run, in all lists`() {
+    var table = BundleTable(hasFolders: false)
+    table.add("uk", failed: Self.standing("/b/uk", "failed"), in: "/b", "x: a mistake")
+    table.add("new", failed: nil, in: "/b", "y: a mistake")
+    #expect(
+      table.text(Printer(format: .table, painter: Samples.plain, width: nil)) == """
+        ID   VERSION  KINDS  WIDGETS  STATE
+        uk   1.0.0    -      1        failed, the previous version runs: x: a mistake
+        new  -        -      -        y: a mistake
+
+        """)
+  }
+
+  @Test func `the entry of a bundle has its remarks`() {
+    let standing = Self.standing("/b/uk", remarks: ["did you mean \"ukk\"?"])
+    guard case .map(let map) = standing.document(isLive: true) else {
+      Issue.record("no map")
+      return
+    }
+    #expect(map["remarks"] == .list([.string("did you mean \"ukk\"?")]))
+    #expect(BundleListCommand.remarks([standing]) == ["bundle uk: did you mean \"ukk\"?"])
+  }
+}
