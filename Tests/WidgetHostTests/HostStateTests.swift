@@ -325,6 +325,29 @@ struct HostStateTests {
       data(state.handle(.snapshot([own]), generation: generation, at: now))?["others"] == .int(0))
   }
 
+  @Test mutating func `the values of a widget that somebody else removes are named`() throws {
+    var read = try Scene.bundle("data: {n: 0, m: 0}\non: {press: [{reload: all}]}")
+    let kind = try #require(KindName("k"))
+    let spec = WidgetSpec(id: try #require(WidgetID("hall")), kind: kind, data: ["n": .int(1)])
+    read.widgets = [spec]
+    let opened = state.found(.bundle(read, digest: 1), in: "/b/x", at: now)
+    let generation = try #require(opened.generations.first)
+    var widget = Widget(id: try #require(spec.id), kind: kind, applySet: "bundle/b")
+    widget.data = spec.data
+    _ = state.handle(.snapshot([widget]), generation: generation, at: now)
+    #expect(state.handle(.removed(widget.id), generation: generation, at: now).reports == [])
+    widget.data["n"] = .int(5)
+    widget.labels["mine"] = "yes"
+    _ = state.handle(.widget(widget), generation: generation, at: now)
+    let gone = state.handle(.removed(widget.id), generation: generation, at: now)
+    let lines = ["data.n, 5", "labels.mine, \"yes\""].map {
+      "widget \(widget.id) was removed, and with it the value of \($0), which a user or an action had"
+        + " set"
+    }
+    #expect(gone.reports == lines.map { "bundle b: \($0)" })
+    #expect(standing("b")?.remarks == lines)
+  }
+
   @Test mutating func `folders with the same shown name get different names`() {
     for path in ["/a/x", "/b/x", "/c/x"] {
       _ = state.found(broken("\(path): wrong"), in: path, at: now)

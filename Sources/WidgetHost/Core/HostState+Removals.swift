@@ -72,15 +72,32 @@ extension HostState {
     return [removal, .note(words)]
   }
 
-  /// The data of a bundle's widgets that users or actions have set, such as `list data.items`.
+  /// The names of the values that users or actions have set, such as `list data.items`.
   private func lostFields(of instance: BundleInstance) -> [String] {
+    setValues(of: instance, on: instance.sortedIDs).map { "\($0.widget) \($0.path)" }
+  }
+
+  /// A value of a bundle's widget that is not the value of the bundle's file.
+  struct SetValue: Hashable, Sendable {
+    let widget: WidgetID
+    /// `data.KEY`, `parameters.KEY`, `labels.KEY`, `visible` or `enabled`.
+    let path: String
+    let value: Value
+  }
+
+  /// The values of a bundle's widgets that users or actions have set. The watch does not tell who has
+  /// set them.
+  private func setValues(of instance: BundleInstance, on ids: [WidgetID]) -> [SetValue] {
     let bundle = instance.bundle
-    var lost: [String] = []
-    for id in instance.sortedIDs {
+    var found: [SetValue] = []
+    for id in ids {
       guard let widget = instance.widgets[id]?.view,
         widget.applySet == HostState.provider(of: bundle.id),
         let kind = bundle.kinds.first(where: { $0.kind.name == widget.kind })
       else { continue }
+      func add(_ path: String, _ value: Value) {
+        found.append(SetValue(widget: id, path: path, value: value))
+      }
       let read = Set(kind.sources.flatMap { $0.assignments.values.map(\.key) })
       let spec = bundle.widgets.first { $0.id == id }
       let declared = spec?.data
@@ -90,20 +107,37 @@ extension HostState {
         guard let value = widget.data[field.name],
           value != (declared?[field.name] ?? field.defaultValue ?? .null)
         else { continue }
-        lost.append("\(id) data.\(field.name)")
+        add("data.\(field.name)", value)
       }
       for field in kind.kind.parameters {
         guard let value = widget.parameters[field.name],
           value != (spec?.parameters[field.name] ?? field.defaultValue ?? .null)
         else { continue }
-        lost.append("\(id) parameters.\(field.name)")
+        add("parameters.\(field.name)", value)
       }
-      if widget.presence.isVisible != spec?.isVisible ?? true { lost.append("\(id) visible") }
-      if widget.presence.isEnabled != spec?.isEnabled ?? true { lost.append("\(id) enabled") }
+      let presence = widget.presence
+      if presence.isVisible != spec?.isVisible ?? true { add("visible", .bool(presence.isVisible)) }
+      if presence.isEnabled != spec?.isEnabled ?? true { add("enabled", .bool(presence.isEnabled)) }
       for label in widget.labels.entries where spec?.labels[label.key] != label.value {
-        lost.append("\(id) labels.\(label.key)")
+        add("labels.\(label.key)", .string(label.value))
       }
     }
-    return lost
+    return found
+  }
+
+  /// A line for each value that goes with a widget of the file that somebody else has removed.
+  func losses(by input: BundleInput, of id: String) -> [String] {
+    // The host itself removes only widgets that the file lacks, or has with another kind. The daemon
+    // tells it the values that go with these.
+    guard case .removed(let widget) = input, let instance = running[id]?.instance,
+      let kind = instance.widgets[widget]?.view.kind,
+      instance.bundle.widgets.contains(where: { $0.id == widget && $0.kind == kind })
+    else { return [] }
+    return setValues(of: instance, on: [widget]).prefix(limits.failuresShownMax).map { lost in
+      let text = JSONText.write(lost.value)
+      return "widget \(widget) was removed, and with it the value of \(lost.path), "
+        + "\(text.count > 80 ? text.prefix(80) + "…" : text[...]), "
+        + "which a user or an action had set"
+    }
   }
 }

@@ -364,9 +364,13 @@ public struct HostState: Sendable {
   ) -> [Output] {
     guard let id = running.id(of: generation) else { return [] }
     let before = running[id]?.instance.summary
+    let losses = losses(by: input, of: id)
     let effects = running.change(id) { $0.handle(input, at: now) } ?? []
-    let outputs = effects.map { Output.effect($0) }
-    return running[id]?.instance.summary == before ? outputs : outputs + standing()
+    for loss in losses { running.lost(loss, of: id, countMax: limits.failuresShownMax) }
+    let outputs =
+      losses.map { Output.report("bundle \(id): \($0)") } + effects.map { Output.effect($0) }
+    let isSame = losses.isEmpty && running[id]?.instance.summary == before
+    return isSame ? outputs : outputs + standing()
   }
 
   /// Tells the time to all bundles whose deadline has come.

@@ -73,6 +73,7 @@ struct RunningBundles: Sendable {
   /// The values of others that are gone with removed widgets, at most `countMax`.
   ///
   /// - Returns: whether the value is one of them.
+  @discardableResult
   mutating func lost(_ value: String, of id: String, countMax: Int) -> Bool {
     guard let bundle = bundles[id], bundle.losses.count < countMax else { return false }
     bundles[id]?.losses.append(value)
