@@ -33,6 +33,16 @@ import WidgetModel
     #expect(lines.last == #"{"dropped":3}"#)
   }
 
+  @Test func `each problem of a failed bundle has a line`() {
+    #expect(BundleTraceCommand.failed("a: wrong") == "the bundle has failed: a: wrong")
+    #expect(
+      BundleTraceCommand.failed("a: wrong\nb: \u{1B}[2J") == """
+        the bundle has failed:
+          a: wrong
+          b: \\u{1b}[2J
+        """)
+  }
+
   @Test(arguments: [
     ("2026-11-21T14:30:00Z", "14:30:00.000"), ("2026-11-21T14:30:00.5Z", "14:30:00.500"),
     ("2026-11-21T14:30:00.123456Z", "14:30:00.123"),

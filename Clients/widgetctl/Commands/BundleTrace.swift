@@ -99,7 +99,7 @@ struct BundleTraceCommand: AsyncParsableCommand {
       guard answer.widget.data["state"] == .string("failed"),
         case .string(let problem)? = answer.widget.data["problem"]
       else { return }
-      Output.writeError("widgetctl: the bundle has failed: \(problem.safeForTerminal)\n")
+      Output.writeError("widgetctl: \(failed(problem))\n")
     } catch {
       guard error.reason == "WIDGET_NOT_FOUND" else { throw error }
       let bundles = await session.ids().filter { $0.hasPrefix("bundle/") }.map {
@@ -110,6 +110,13 @@ struct BundleTraceCommand: AsyncParsableCommand {
         ?? "`widgetctl ls --kind bundle` lists the bundles that it runs"
       throw CommandFailure(.notFound, "widgetd-host runs no bundle \"\(id)\"; \(next)")
     }
+  }
+
+  /// The warning that a bundle has failed. Several problems have a line each.
+  static func failed(_ problem: String) -> String {
+    let lines = problem.split(whereSeparator: \.isNewline).map { String($0).safeForTerminal }
+    return "the bundle has failed:"
+      + (lines.count == 1 ? " \(lines[0])" : lines.map { "\n  \($0)" }.joined())
   }
 
   /// Throws if the trace can have no lines of a widget.
