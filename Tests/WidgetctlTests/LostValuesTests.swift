@@ -56,7 +56,7 @@ import WidgetModel
       LostValues.Entry(
         widget: Samples.id(id),
         field: FieldOwner(path: "data.n", owner: "user 4000000000", declared: .int(45)),
-        bundle: bundle, kind: try #require(KindName(kind)))
+        bundle: bundle, kind: KindName(kind))
     }
     let restored = InstalledBundle(
       id: "desk", version: "1.0.0", kinds: ["a", "b"], widgets: ["x", "y"],
