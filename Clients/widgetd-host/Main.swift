@@ -156,8 +156,10 @@ struct HostCommand: AsyncParsableCommand {
     let missing = roots.filter { access($0, F_OK) != 0 }
     // One existing folder of the usual ones is enough.
     guard missing.count == roots.count || !bundles.isEmpty, !missing.isEmpty else { return }
-    let list = missing.joined(separator: ", ")
-    errorLog.write("\(list) does not exist yet; bundles run as soon as they are there", .warning)
+    for path in missing {
+      errorLog.write(
+        "\(path) does not exist yet; bundles run as soon as they are there", .warning)
+    }
   }
 
   /// As in a login shell, the user's programs come first. Root runs only the system's programs.
