@@ -287,6 +287,10 @@ struct KindTests {
       ),
       (.create(spec("b", parameters: title, family: .large)), "widget.family", "small, inline"),
       (.update("a", .set(["tick": .int(1)])), "patch.set_data[tick]", "did you mean \"ticks\"?"),
+      (
+        .update("a", .set(["data.ticks": .int(1)])), "patch.set_data[data.ticks]",
+        "did you mean \"ticks\"?"
+      ),
       (.update("a", .set(["drift": .bool(true)])), "patch.set_data[drift]", "double"),
       (
         .update("a", .with { $0.unsetParameters = ["title"] }), "patch.unset_parameters",

@@ -192,9 +192,20 @@ extension Field {
 extension String {
   /// The hint for an unknown name: the nearest known name, or all known ones.
   func hint(among names: [String]) -> String {
-    if let closest = closest(among: names) { return "did you mean \"\(closest)\"?" }
+    if let closest = bareName(among: names) ?? closest(among: names) {
+      return "did you mean \"\(closest)\"?"
+    }
     guard !names.isEmpty else { return "it has none." }
     let listed = names.prefix(12).joined(separator: ", ")
     return "there is: \(listed)\(names.count > 12 ? ", …" : "")."
+  }
+
+  /// The known name in a path such as `data.n`, as paths of other requests have it.
+  private func bareName(among names: [String]) -> String? {
+    for scope in ["data.", "parameters.", "payload.", "entry."] where hasPrefix(scope) {
+      let bare = String(dropFirst(scope.count))
+      return names.contains(bare) ? bare : bare.closest(among: names)
+    }
+    return nil
   }
 }
