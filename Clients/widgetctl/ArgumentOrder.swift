@@ -166,10 +166,25 @@ enum ArgumentOrder {
     for argument in arguments.prefix(while: { $0 != "--" }) where argument.hasPrefix("--") {
       let option = String(argument.prefix { $0 != "=" })
       guard !known.contains(option) else { continue }
-      let hint = option.closest(among: known.sorted()).map { "; did you mean \"\($0)\"?" } ?? ""
+      let near = meant(option, among: known) ?? option.closest(among: known.sorted())
+      let hint = near.map { "; did you mean \"\($0)\"?" } ?? ""
       return "there is no option \"\(option)\"\(hint)".cuttingLongArguments(arguments)
     }
     return nil
+  }
+
+  /// The options that have another name in this command than in others, or than people expect.
+  private static let otherNames = [
+    "--attach": ["--upload"], "--bundles": ["--dir"],
+    "--directory": ["--dir", "--state-directory"], "--file": ["--upload"], "--filter": ["--where"],
+    "--folder": ["--dir"], "--follow": ["--watch"], "--format": ["--output"],
+    "--json": ["--output"], "--param": ["--set"], "--parameter": ["--param", "--set"],
+    "--path": ["--dir"],
+    "--query": ["--where"],
+  ]
+
+  private static func meant(_ option: String, among known: Set<String>) -> String? {
+    (otherNames[option] ?? []).first { known.contains($0) }
   }
 
   /// The command of the first words; nil if there is none.

@@ -334,6 +334,15 @@ struct CommandLineTests {
         "there is no option \"--nod\"; did you mean \"--node\"?"
       ),
       (
+        ["send", "album", "submit", "--file", "photo=cat.png"],
+        "there is no option \"--file\"; did you mean \"--upload\"?"
+      ),
+      (["ls", "--json"], "there is no option \"--json\"; did you mean \"--output\"?"),
+      (
+        ["bundle", "ls", "--bundles", "b"],
+        "there is no option \"--bundles\"; did you mean \"--dir\"?"
+      ),
+      (
         ["bundle", "install", "a", "--dri=x"],
         "there is no option \"--dri\"; did you mean \"--dir\"?"
       ),

@@ -194,4 +194,17 @@ struct FailureTests {
     }
     #expect(failure?.exit == .notFound)
   }
+
+  @Test func `null is printed as JSON, and a label as text`() throws {
+    var widget = Samples.widget
+    widget.data = ["n": .null, "map": .map(["n": .null])]
+    let document = widget.document()
+    func text(_ path: String) throws -> String {
+      try GetCommand.text(of: path, in: document, id: widget.id, escapes: false)
+    }
+    #expect(try text("data.n") == "null" && text("data.map.n") == "null")
+    #expect(try text("labels.panel") == "top")
+    let failure = #expect(throws: CommandFailure.self) { try text("labels.panl") }
+    #expect(failure?.message.hasSuffix("has no labels.panl; did you mean labels.panel?") == true)
+  }
 }

@@ -12,7 +12,7 @@ struct GetCommand: AsyncParsableCommand {
       values as JSON. The field error has a line for each failure of the widget, like `ls`: an \
       error, a wrong timeline, a failed activity, or an expression of its content that fails.
 
-      If a widget, a data key or a parameter is missing, the command exits with status 3. It still \
+      If a widget, a data key, a parameter or a label is missing, the command exits with status 3. It still \
       shows the other widgets. With -o json or yaml, several ids give an object with the list of \
       widgets.
 
@@ -242,7 +242,7 @@ struct GetCommand: AsyncParsableCommand {
       value = .map(["visible": map["visible"] ?? .null, "enabled": map["enabled"] ?? .null])
     }
     if path == "stale" { value = value ?? .bool(false) }
-    for scope in ["data", "parameters"] {
+    for scope in ["data", "parameters", "labels"] {
       guard let key = path[...].droppingPrefix(scope + "."), !key.isEmpty else { continue }
       let entries: ValueMap = if case .map(let map)? = map[scope] { map } else { [:] }
       guard let entry = ValuePath(String(key)).value(in: entries) else {
@@ -251,6 +251,7 @@ struct GetCommand: AsyncParsableCommand {
           "widget \"\(id)\" has no \(path)"
             + nearest(to: String(key), in: entries, scope, of: id))
       }
+      guard entry != .null else { return "null" }
       value = entry
     }
     switch value {

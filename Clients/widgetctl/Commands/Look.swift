@@ -152,7 +152,7 @@ struct FieldOptions: ParsableArguments {
       """
       Only this field of each widget; may be repeated: data.KEY, parameters.KEY, or a field's \
       name, such as data, labels, state, position. Tables and `get` also show a part of a value: \
-      data.status.save.state, data.load[0]. JSON has the whole value. In tables and `get`, error \
+      data.status.save.state, data.load[0]. `get` also shows labels.KEY. JSON has the whole value. In tables and `get`, error \
       is every failure of the widget, also of its content, timeline or activity.
       """, valueName: "path"))
   var paths: [String] = []
@@ -200,8 +200,8 @@ struct FieldOptions: ParsableArguments {
       let names = ReadMask.Field.allCases.map(\.rawValue) + FieldOptions.ofPresence
       let nearest = error.path.closest(among: names).map { "did you mean \"\($0)\"? " } ?? ""
       throw ValidationError(
-        "--field \(error.path): a widget has no such field; \(nearest)use data.KEY, parameters.KEY "
-          + "or one of " + names.joined(separator: ", "))
+        "--field \(error.path): a widget has no such field; \(nearest)use data.KEY, parameters.KEY, "
+          + "labels.KEY or one of " + names.joined(separator: ", "))
     }
   }
 
@@ -237,6 +237,7 @@ struct FieldOptions: ParsableArguments {
       guard let rest = path[...].droppingPrefix(scope), !rest.isEmpty else { continue }
       return ValuePath(String(rest)).keys.map { scope + $0 }
     }
+    if let label = path[...].droppingPrefix("labels."), !label.isEmpty { return ["labels"] }
     return [ofPresence.contains(path) ? "presence" : snakeCase(path)]
   }
 
