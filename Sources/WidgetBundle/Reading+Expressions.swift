@@ -262,7 +262,7 @@ extension Reading {
   }
 
   /// The place in the file of a byte of a scalar's text. Nil if the place is unknown, as in text
-  /// with escapes or folded lines.
+  /// with escapes.
   private func position(
     of offset: Int, in text: String, _ node: SourceNode
   ) -> (line: Int, column: Int)? {
@@ -275,6 +275,7 @@ extension Reading {
       guard rest.dropFirst().starts(with: text.unicodeScalars) else { return nil }
       return (node.line, node.column + 1 + before.count)
     }
+    if sign == ">" { return position(of: before.count, inFolded: text, node) }
     guard sign == "|" else { return nil }
     // A literal block: its lines are below, all of them further in.
     let inside = before.split(separator: "\n", omittingEmptySubsequences: false)
@@ -288,6 +289,40 @@ extension Reading {
       return nil
     }
     return (node.line + 1 + number, indent + last.count + 1)
+  }
+
+  /// The place in a folded block: a blank joins two lines, and each empty line is a line break. Nil
+  /// if a line is further in than the first one, because such lines are not joined.
+  ///
+  /// - Parameter offset: in Unicode scalars.
+  private func position(
+    of offset: Int, inFolded text: String, _ node: SourceNode
+  ) -> (line: Int, column: Int)? {
+    var rest = text.unicodeScalars[...]
+    var left = offset
+    var number = node.line
+    var indent: Int?
+    var isJoined = false
+    while true {
+      number += 1
+      guard let line = lines[number]?.unicodeScalars else { return nil }
+      let start = line.prefix { $0 == " " }.count
+      let isEmpty = start == line.count
+      if isEmpty || isJoined {
+        let joint: Unicode.Scalar = isEmpty ? "\n" : " "
+        guard rest.first == joint else { return nil }
+        rest = rest.dropFirst()
+        left -= 1
+      }
+      isJoined = !isEmpty
+      guard !isEmpty else { continue }
+      let content = line.dropFirst(start)
+      guard start == indent ?? start, rest.starts(with: content) else { return nil }
+      indent = start
+      if left <= content.count { return left < 0 ? nil : (number, start + left + 1) }
+      rest = rest.dropFirst(content.count)
+      left -= content.count
+    }
   }
 
   // MARK: - Templates

@@ -78,6 +78,10 @@ import WidgetModel
     Mistake(
       "content:\n  label: |\n    =data.text +\n      dta.text", "4:7", "unknown variable 'dta'",
       hint: "'data'"),
+    Mistake(
+      "content:\n  label: >-\n    =data.text +\n    string(data.n) +\n\n    dta.text", "6:5",
+      "unknown variable 'dta'",
+      hint: "'data'"),
     Mistake("content: {label: =1 +}", "1:22", "ends too early"),
     Mistake("content: {label: \"=\\\"\\\" + x\"}", "1:18", "unknown variable 'x' (at 1:6)"),
     Mistake("content: {gauge: =data.text}", "1:19", "gives string, but \"value\" of a gauge"),
