@@ -129,6 +129,15 @@ struct EventCheckTests {
     #expect(failure.violations.map(\.field) == ["payload[values][n]", "payload[values][title]"])
   }
 
+  @Test func `the mistakes of a form have the order of the form`() throws {
+    let failure = OutcomeWait.failure(
+      [
+        "state": .string("failure"), "message": .string("Title is needed.\nn takes a number."),
+        "fields": .map(["n": .string("n takes a number."), "title": .string("Title is needed.")]),
+      ], of: SendEventRequest(widgetID: try #require(WidgetID("w")), name: "submit"))
+    #expect(failure.violations.map(\.field) == ["payload[values][title]", "payload[values][n]"])
+  }
+
   @Test func `an event that nodes take names one of them`() throws {
     let nodes = [
       Node(id: "top", type: .stack), Node(id: "plus", type: .button, events: ["press"]),

@@ -251,7 +251,7 @@ struct OutcomeWait: Sendable {
     }
     let event = "\(request.widgetID) \(request.name)"
     if case .map(let fields)? = outcome["fields"], !fields.entries.isEmpty {
-      return refusal(of: fields)
+      return refusal(of: fields, told: text("message"))
     }
     let words = [text("title"), text("message")].filter { !$0.isEmpty }.joined(separator: ": ")
     var failure =
@@ -266,14 +266,22 @@ struct OutcomeWait: Sendable {
 
 extension OutcomeWait {
   /// A form that refuses its values: the same failure as a refusal by the daemon.
-  private static func refusal(of fields: ValueMap) -> CommandFailure {
-    let violations = fields.entries.map { entry in
+  ///
+  /// - Parameter message: the mistakes in the order of the form, each on its line. `fields` has them
+  ///   in the order of their names.
+  private static func refusal(of fields: ValueMap, told message: String) -> CommandFailure {
+    let lines = message.split(separator: "\n").map(String.init)
+    let places = fields.entries.enumerated().map { index, entry in
+      (lines.firstIndex(of: entry.value.plainText) ?? lines.count, index, entry)
+    }
+    let sorted = places.sorted { ($0.0, $0.1) < ($1.0, $1.1) }
+    let violations = sorted.map { _, _, entry in
       FieldViolation(
         field: "payload[values][\(entry.key)]", description: entry.value.plainText)
     }
-    let lines = violations.map { "\(FieldWords.typed($0.field)): \($0.description)" }
+    let words = violations.map { "\(FieldWords.typed($0.field)): \($0.description)" }
     var failure = CommandFailure(
-      .invalidArgument, lines.joined(separator: "\n").withoutFinalPeriod)
+      .invalidArgument, words.joined(separator: "\n").withoutFinalPeriod)
     (failure.code, failure.reason) = (StatusCode.invalidArgument.name, "INVALID_FIELD")
     failure.violations = violations
     return failure
