@@ -68,13 +68,13 @@ WantedBy=multi-user.target widgetd.socket
 
 
 # The bundle's first program reports its rights. The second one keeps running, with a child in
-# another session.
+# another session. The third one fails.
 PROBE = """
 bundle: probe
 format: 1
 version: 1.0.0
 permissions:
-  commands: ["${bundle}/look", "${bundle}/stay"]
+  commands: ["${bundle}/look", "${bundle}/stay", "${bundle}/fail"]
 kinds:
   probe:
     data: {found: {type: "map(string, string)", default: {}}, looks: 0, stays: 0}
@@ -87,7 +87,11 @@ kinds:
           found: "result.transformMapEntry(i, w, {w[0]: w[1]})"
           looks: data.looks + 1
       stay: {command: ["${bundle}/stay"], lines: true, set: {stays: data.stays + 1}}
-widgets: [{id: probe, kind: probe}]
+  failing:
+    data: {text: ""}
+    sources:
+      fail: {command: ["${bundle}/fail"], every: 1h, set: {text: result}}
+widgets: [{id: probe, kind: probe}, {id: failing, kind: failing}]
 """
 
 
@@ -113,6 +117,15 @@ done
 can run-installed /bin/true
 can show-network ip link show lo
 can become-root setpriv --reuid 0 true
+# The program changes its capabilities and its user before it reads its options.
+if command -v ping >/dev/null; then can run-ping ping -V; else echo run-ping missing; fi
+"""
+
+
+FAIL = """#!/bin/sh
+echo "fail: the first line of the errors" >&2
+echo "and a second one" >&2
+exit 3
 """
 
 
@@ -221,10 +234,18 @@ def host(check, machine, packages):
                 machine.shows(unit, "NRestarts"), "0")
 
     machine.write("/home/someone/letter", "")
-    put("probe", bundle_yaml=PROBE, look=LOOK, stay=STAY)
+    put("probe", bundle_yaml=PROBE, look=LOOK, stay=STAY, fail=FAIL)
     reaches("programs of a bundle run", "probe.data.stays==1", "probe.data.looks==1")
     told = machine.ctl("get", "probe", "-o", "json").stdout
     found = json.loads(told)["data"]["found"]
+    can_ping = found.pop("run-ping", None)
+    if can_ping == "missing":
+        check.skip("host: `ping`", "there is no program ping: apt-get install iputils-ping")
+    else:
+        check.equal("host: the filter of system calls forbids `ping`", can_ping, "no")
+    check.that("host: the first line of a program's errors reaches its widget", eventually(
+        lambda: "fail: the first line of the errors" in machine.ctl(
+            "get", "failing", "-o", "json").stdout), machine.ctl("get", "failing", "-o", "json"))
     check.equal("host: the host's programs have only the rights that they need", found, {
         "user": "widgetd", "home": "/var/lib/widgetd-host/home", "see-daemon": "yes",
         "see-memory": "no", "see-files": "no", "see-state": "no", "see-homes": "no",
@@ -239,9 +260,10 @@ def host(check, machine, packages):
     machine.systemctl("restart", unit)
     reaches("programs run again with the drop-in of docs/service.md", "probe.data.looks==2")
     told = machine.ctl("get", "probe", "-o", "json").stdout
+    permitted = json.loads(told)["data"]["found"]
+    permitted.pop("run-ping", None)
     check.equal("host: with it `ip` works, and nothing else that was refused", {
-        name: can for name, can in json.loads(told)["data"]["found"].items() if can != found[name]},
-        {"show-network": "yes"})
+        name: can for name, can in permitted.items() if can != found[name]}, {"show-network": "yes"})
     machine.no_drop_in(unit=unit, name="calls")
     machine.systemctl("restart", unit)
     reaches("and without it", "probe.data.looks==3")
