@@ -32,7 +32,8 @@ import WidgetModel
     let others = BundleStanding.inFolders(["/c"], among: Self.standings)
     #expect(others.map(\.path) == ["/c/mine", "/c/okay"])
     var table = BundleTable(hasFolders: true)
-    table.add("clicks", version: "1.0.0", (1, 2), in: "/b", .init("running", .good))
+    table.add(
+      "clicks", version: "1.0.0", kinds: 1, widgets: 2, in: "/b", .init("running", .good))
     for standing in others { table.add(standing) }
     #expect(
       table.text(Printer(format: .table, painter: Samples.plain, width: nil)) == """

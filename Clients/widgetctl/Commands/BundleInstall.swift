@@ -243,8 +243,9 @@ struct BundleListCommand: AsyncParsableCommand {
         switch item.bundle {
         case .success(let bundle):
           table.add(
-            item.id, version: bundle.version, (bundle.kinds.count, bundle.widgets.count),
-            in: installer.path, standing(item).map(BundleTable.state) ?? unlisted)
+            item.id, version: bundle.version, kinds: bundle.kinds.count,
+            widgets: bundle.widgets.count, in: installer.path,
+            standing(item).map(BundleTable.state) ?? unlisted)
         case .failure(let error):
           table.add(
             item.id, failed: standing(item), in: installer.path, BundleListCommand.reason(error))

@@ -257,8 +257,9 @@ enum BundleRemote {
           continue
         }
         table.add(
-          bundle.id, version: bundle.version, (bundle.kinds.count, bundle.widgets.count),
-          in: answer.folder, standing.map(BundleTable.state) ?? unreported)
+          bundle.id, version: bundle.version, kinds: bundle.kinds.count,
+          widgets: bundle.widgets.count, in: answer.folder,
+          standing.map(BundleTable.state) ?? unreported)
       }
       for other in others { table.add(other) }
       return table.text(session.printer)

@@ -14,24 +14,24 @@ struct BundleTable {
   }
 
   /// - Parameters:
-  ///   - counts: of the kinds and of the widgets; nil if nobody knows them.
+  ///   - kinds: their number; nil if nobody knows it.
+  ///   - widgets: their number; nil if nobody knows it.
   ///   - folder: of bundles; nil if nobody knows it.
   mutating func add(
-    _ id: String, version: String?, _ counts: (kinds: Int?, widgets: Int?), in folder: String?,
+    _ id: String, version: String?, kinds: Int?, widgets: Int?, in folder: String?,
     _ state: Table.Cell
   ) {
     func text(_ count: Int?) -> String { count.map { "\($0)" } ?? "-" }
-    let cells = [
-      id, version?.nonEmpty ?? "-", text(counts.kinds), text(counts.widgets),
-    ]
-    table.add((cells + (hasFolders ? [folder ?? "-"] : [])).map { Table.Cell($0) } + [state])
+    var cells = [id, version?.nonEmpty ?? "-", text(kinds), text(widgets)]
+    if hasFolders { cells.append(folder ?? "-") }
+    table.add(cells.map { Table.Cell($0) } + [state])
   }
 
   /// Adds a bundle of which only the state is known.
   mutating func add(_ standing: BundleStanding) {
     add(
-      standing.id, version: standing.version, (standing.kindCount, standing.widgetCount),
-      in: standing.folder, BundleTable.state(standing))
+      standing.id, version: standing.version, kinds: standing.kindCount,
+      widgets: standing.widgetCount, in: standing.folder, BundleTable.state(standing))
   }
 
   /// Adds a bundle whose file has a mistake. The former version may still run, or the bundle may run
@@ -48,8 +48,8 @@ struct BundleTable {
       isTold ? "\($0.stateWords): \(reason)\($0.othersText)" : "\($0.text); \(reason)"
     }
     add(
-      standing?.id ?? id, version: standing?.version, (nil, standing?.widgetCount), in: folder,
-      .init(state ?? reason, .bad, reason: reason))
+      standing?.id ?? id, version: standing?.version, kinds: nil, widgets: standing?.widgetCount,
+      in: folder, .init(state ?? reason, .bad, reason: reason))
   }
 
   static func state(_ standing: BundleStanding) -> Table.Cell {
