@@ -202,7 +202,8 @@ struct FailureTests {
     func text(_ path: String) throws -> String {
       try GetCommand.text(of: path, in: document, id: widget.id, escapes: false)
     }
-    #expect(try text("data.n") == "null" && text("data.map.n") == "null")
+    #expect(try text("data.n") == "null")
+    #expect(try text("data.map.n") == "null")
     #expect(try text("labels.panel") == "top")
     let failure = #expect(throws: CommandFailure.self) { try text("labels.panl") }
     #expect(failure?.message.hasSuffix("has no labels.panl; did you mean labels.panel?") == true)

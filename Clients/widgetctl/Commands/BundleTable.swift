@@ -1,5 +1,3 @@
-import WidgetModel
-
 /// The table of `bundle ls`. The folders matter only if there are several.
 struct BundleTable {
   private var table: Table
