@@ -210,7 +210,9 @@ struct BundleListCommand: AsyncParsableCommand {
     let others =
       folder.folder == nil && host.ran(installer.path)
       ? BundleStanding.inFolders(host.folders(besides: installer.path), among: standings) : []
-    if !installed.isEmpty || !missing.isEmpty, let problem = host.problem(of: installer.path) {
+    if !installed.isEmpty || !missing.isEmpty || !others.isEmpty,
+      let problem = host.problem(of: installer.path)
+    {
       BundleText.warn(problem)
     }
     func standing(_ item: BundleInstaller.Installed) -> BundleStanding? {
