@@ -77,15 +77,18 @@
         let maker = InsideClient(try await server.server.inProcessClient(for: .current))
         try await maker.create("a")
         let client = try server.connect()
-        let watcher = try Watcher(client).sync()
+        #expect(try client.health() == .serving)
+        let call = try client.begin("\(RawHTTP2.widgets)/GetWidget")
+        try server.eventually("the call is there") { _ in server.guest.callCount == 1 }
         try server.onLoop { _ in server.guest.beginShutdown() }
         // The second GOAWAY follows when the client has acknowledged a ping.
         while client.goAways.count < 2, try client.fill() {}
         try await server.server.onLoop { service in
           service.context.schedule(in: .milliseconds(2)) {}.futureResult
         }.flatMap { $0 }.get()
-        let revision = try await maker.set("a", pad: 1, 1)
-        try watcher.catchUp(to: revision)
+        let message = try client.codec.encode(GetWidgetRequest(id: .make("a")))
+        try client.sendData(RawHTTP2.prefixed(message), on: call, isEnd: true)
+        #expect(try client.answer(to: call, as: GetWidgetResponse.self).widget.id.rawValue == "a")
         try await server.server.stop()
       }
     }

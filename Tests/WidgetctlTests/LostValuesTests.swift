@@ -69,9 +69,9 @@ import WidgetModel
     ]
     let lost = BundleRemote.lost(by: answer, of: "desk", values)
     let words = [
-      "version 1.0.0 has the widget y with another kind, so its data.n is lost: it is 45, set by "
-        + "user 4000000000",
-      "version 1.0.0 does not have the widget z, so its data.n is lost: it is 45, set by user "
+      "version 1.0.0 has the widget y with another kind, so the value of data.n is lost: 45, set "
+        + "by user 4000000000",
+      "version 1.0.0 does not have the widget z, so the value of data.n is lost: 45, set by user "
         + "4000000000",
     ]
     #expect(lost == (isOld ? Array(words.suffix(1)) : words))
