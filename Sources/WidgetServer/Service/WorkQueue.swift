@@ -256,10 +256,12 @@ final class WorkQueue {
   /// The time, including the tasks that were started.
   var time: NIODeadline { clockOfSlice() }
 
-  /// A slice of time that begins now, for work at the end of a turn.
+  /// A slice of time that begins now, for work at the end of a turn. The tasks that it starts count
+  /// twice, for the same reason as for `turnWithTasksMax`.
   func slice(of duration: TimeAmount) -> TimeSlice {
-    let start = clockOfSlice()
-    return TimeSlice(start: start, end: start + duration, clock: clockOfSlice)
+    let clock: () -> NIODeadline = { [unowned self] in self.clock() + owed + owed }
+    let start = clock()
+    return TimeSlice(start: start, end: start + duration, clock: clock)
   }
 
   /// Runs a closure for a workload, and counts its cost.
