@@ -234,7 +234,8 @@ struct ConversationPartTests {
     let second = folders.found(bundle, digest: 3, isInstalled: false, in: "/b/y")
     #expect(first.isNews && second.before?.problem == "no")
     #expect(folders.paths == ["/b/y", "/b/x"] && folders.holding("a") == ["/b/y", "/b/x"])
-    folders.miss("/b/y", .missing, problem: "gone", forOthers: "", until: .seconds(30),
+    folders.miss(
+      "/b/y", .missing, problem: "gone", forOthers: "", until: .seconds(30),
       at: .epoch)
     #expect(folders.nextDeadline == .seconds(30) && folders.due(at: .seconds(30)) == ["/b/y"])
     // A file that comes back is news, although it is the same.
