@@ -276,9 +276,14 @@ def send_empty_data(path, streams, seconds):
                 time.sleep(0.001)
 
 
+def allow_files():
+    """Lets this process have as many connections as a user may have at the daemon."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (10_000, 10_000))
+
+
 def as_user(user, run, *arguments):
     """Runs a function as this user."""
-    resource.setrlimit(resource.RLIMIT_NOFILE, (10_000, 10_000))
+    allow_files()
     os.setgroups([])
     os.setgid(STRANGERS[-1])
     os.setuid(user)

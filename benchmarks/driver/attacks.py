@@ -291,6 +291,10 @@ ATTACKS = {
     "churn": Attack(
         "30 s of calls, watches and sessions", lambda path: churn(path, 30), later=60,
         gives_back=True),
+    "grpc-connections": Attack(
+        "gRPC: 4,000 connections without calls",
+        lambda path: hold(path, 4_000, http2.PREFACE + http2.settings(), 5),
+        quota=160, over_grpc=True),
     "grpc-watches": Attack(
         "gRPC: 4 x 1,000 watches, windows of 0",
         lambda path: watch_over_grpc(path, 4, 1_000, 10), prepare_large,
