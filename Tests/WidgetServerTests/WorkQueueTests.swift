@@ -290,6 +290,25 @@ import WidgetProto
     costs.count(bytes: mebibyte, .seconds(10))
     #expect(costs.kibibyteNanoseconds == RowCosts.kibibyteNanosecondsMax)
     #expect(costs.time(of: 0) == .zero && costs.time(of: -1) == .zero)
+    // The stall is forgotten, also if no large group follows.
+    for _ in 0..<100 { costs.countSmall() }
+    #expect(costs.kibibyteNanoseconds <= RowCosts().kibibyteNanoseconds + 15)
+    let usual = costs.kibibyteNanoseconds
+    costs.countSmall()
+    #expect(costs.kibibyteNanoseconds <= usual)
+  }
+
+  @Test func `work at the end of a turn is charged with its time if the group becomes full`() {
+    let share = WorkShare(uid: 1)
+    queue.charge(share) {
+      clock.now = clock.now + .milliseconds(1)
+      queue.noteRows(bytes: WorkQueue.rowBytesMax + 1)
+    }
+    queue.charge(share) {
+      clock.now = clock.now + .milliseconds(1)
+      queue.noteRows(bytes: 0)
+    }
+    #expect(queue.time == clock.now)
   }
 
   @Test func `waiting work is abandoned when the service stops`() {

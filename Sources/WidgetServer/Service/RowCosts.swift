@@ -9,12 +9,13 @@ import NIOCore
 /// A value: times are arguments.
 struct RowCosts {
   /// The average so far, in nanoseconds for 1,024 bytes. The initial value is an estimate.
-  private(set) var kibibyteNanoseconds: Int64 = 2_000
+  private(set) var kibibyteNanoseconds = RowCosts.estimate
+  private static let estimate: Int64 = 2_000
 
   /// A disk that is late delays one commit for a long time. This says little about the next one.
   static let kibibyteNanosecondsMax: Int64 = 16_000
   private static let kibibyteNanosecondsMin: Int64 = 500
-  /// The time of a smaller group hardly depends on its size.
+  /// The time of a smaller group hardly depends on its size, and is not measured.
   static let countedBytesMin = 256 << 10
 
   /// The expected time for rows.
@@ -32,5 +33,12 @@ struct RowCosts {
     // delays everybody.
     kibibyteNanoseconds =
       found > kibibyteNanoseconds ? found : (kibibyteNanoseconds * 7 + found) / 8
+  }
+
+  /// Notes a group that is not measured. After a stall of the disk, small rows would otherwise count
+  /// as slow until somebody writes a large group.
+  mutating func countSmall() {
+    guard kibibyteNanoseconds > RowCosts.estimate else { return }
+    kibibyteNanoseconds = (kibibyteNanoseconds * 15 + RowCosts.estimate) / 16
   }
 }

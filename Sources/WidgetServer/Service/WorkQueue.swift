@@ -237,7 +237,7 @@ final class WorkQueue {
 
   /// Notes that the group is written.
   func endWrite(since start: NIODeadline?) {
-    if let start { rowCosts.count(bytes: rowBytes, clock() - start) }
+    if let start { rowCosts.count(bytes: rowBytes, clock() - start) } else { rowCosts.countSmall() }
   }
 
   /// Drops all waiting work.
@@ -254,7 +254,7 @@ final class WorkQueue {
   }
 
   /// The time, including the tasks that were started.
-  var time: NIODeadline { clockOfSlice() }
+  var time: NIODeadline { clock() + owed }
 
   /// A slice of time that begins now, for work at the end of a turn. The tasks that it starts count
   /// twice, for the same reason as for `turnWithTasksMax`.
@@ -266,15 +266,15 @@ final class WorkQueue {
 
   /// Runs a closure for a workload, and counts its cost.
   func charge(_ share: WorkShare, _ body: () -> Void) {
-    let start = clockOfSlice()
+    let start = time
     body()
-    charge(share, clockOfSlice() - start, isSlice: false)
+    charge(share, time - start, isSlice: false)
   }
 
   private func charge(_ share: WorkShare, _ cost: TimeAmount, isSlice: Bool = true) {
     guard cost >= WorkQueue.costMin || share.account.counts(above: WorkQueue.costMinNanoseconds)
     else { return }
-    let nanoseconds = UInt64(cost.nanoseconds)
+    let nanoseconds = UInt64(clamping: cost.nanoseconds)
     var user = users.removeValue(forKey: share.uid) ?? User()
     user.workloads.charge(nanoseconds, to: &share.account, isPiece: isSlice)
     queue.charge(nanoseconds, to: &user.account, isPiece: isSlice)
