@@ -119,6 +119,27 @@ extension FailureTests {
     #expect(messages(scene) == [FailureTests.failure])
   }
 
+  /// The daemon tells the host's change before it answers, or does not.
+  @Test(arguments: [false, true], [false, true])
+  func `an error of others that comes while a change of the host is under way stays`(
+    isReplaced: Bool, isTold: Bool
+  ) throws {
+    let former = WidgetError(reason: "THEIRS", message: "wait")
+    let mark = WidgetError(reason: BundleInstance.actionFailed, message: FailureTests.failure)
+    var scene = try Scene(FailureTests.saving())
+    if isReplaced { try scene.change { $0.error = former } }
+    try scene.event("go")
+    let request = scene.webRequest()?.id
+    scene.isBusy = true
+    try scene.answer(request, 403)
+    try scene.change { $0.error = FailureTests.theirs }
+    if isTold {
+      try scene.change { $0.error = WidgetError(joining: isReplaced ? [mark, former] : [mark]) }
+    }
+    scene.catchUp()
+    #expect(messages(scene) == [FailureTests.failure, "look at this"])
+  }
+
   /// Another part of the host repeats a change that it made before the failure.
   @Test func `an error that a change without it has removed is set again`() throws {
     var scene = try scene()

@@ -93,19 +93,29 @@ extension BundleInstance {
     if !isShown { standing.set(id, mark: nil) }
   }
 
-  /// Drops errors of others that somebody has removed while a change of the host is under way. That
-  /// change was made before, so it brings them back.
+  /// Follows errors of others that somebody sets or removes while a change of the host is under way.
+  /// That change was made before, so it undoes this.
   ///
   /// - Parameter before: the widget's error at the daemon before its last message.
-  mutating func dropRemovedErrors(_ id: WidgetID, after before: WidgetError?) {
-    guard let before, let state = widgets[id] else { return }
+  mutating func followErrorsOfOthers(_ id: WidgetID, after before: WidgetError?) {
+    guard let state = widgets[id] else { return }
     let there = state.heard.error?.all ?? []
-    let removed = before.all.filter { one in
-      !BundleInstance.isMark(one) && !there.contains { $0.isSame(as: one) }
+    // The daemon has carried out the change, and the answer is to come.
+    let isOwn = state.unansweredErrors.contains { sent in
+      (sent?.all ?? []).elementsEqual(there) { $0.isSame(as: $1) }
     }
-    let shown = state.view.error?.all ?? []
+    guard !isOwn else { return }
+    func added(_ new: [WidgetError], to known: [WidgetError]) -> [WidgetError] {
+      new.filter { one in
+        !BundleInstance.isMark(one) && !known.contains { $0.isSame(as: one) }
+      }
+    }
+    let (known, shown) = (before?.all ?? [], state.view.error?.all ?? [])
+    let removed = added(known, to: there)
     let rest = shown.filter { one in !removed.contains { $0.isSame(as: one) } }
-    if rest.count < shown.count { widgets.set(id, error: WidgetError(joining: rest)) }
+    let errors = rest + added(there, to: known + shown)
+    guard errors != shown else { return }
+    widgets.set(id, error: WidgetError(joining: Array(errors.prefix(BundleInstance.errorsMax))))
   }
 
   /// A client has cleared the errors of a widget. The failures in them no longer count. The next

@@ -28,7 +28,7 @@ extension BundleInstance {
     let before = known.view.parameters
     widgets.hear(widget, isAnew: isAnew)
     standing.set(widget.id, isMarkRefused: false)
-    dropRemovedErrors(widget.id, after: known.heard.error)
+    followErrorsOfOthers(widget.id, after: known.heard.error)
     noteChangedErrors(widget.id, after: known.view.error)
     noteStaleness(widget.id, after: known.heard)
     followTimeline(widget.id)

@@ -22,6 +22,9 @@ struct WidgetState: Sendable {
   /// The number of the last change: when it is settled, all values so far are settled.
   var newestChange: UInt64 { pending == WidgetPatch() ? sentCount : sentCount + 1 }
 
+  /// The errors that the changes without an answer set.
+  var unansweredErrors: [WidgetError?] { unanswered.compactMap { $0.patch.error } }
+
   init(_ widget: Widget) {
     (heard, reducerErrors) = WidgetState.split(widget)
     view = heard
