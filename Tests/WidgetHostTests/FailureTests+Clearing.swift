@@ -53,6 +53,25 @@ extension FailureTests {
     #expect(scene.status("save", "cleared") == nil)
   }
 
+  /// The former version's content showed the failure, so the widget had no error.
+  @Test(arguments: [false, true])
+  func `a failure that the content showed counts when the next version does not show it`(
+    isReload: Bool
+  ) throws {
+    var scene = try Scene(
+      Scene.bundle(
+        """
+        content: {label: =status.save.message}
+        actions: {save: {do: [{http: {method: DELETE, url: "http://h/x"}}], title: Could not save}}
+        on: {go: save}
+        """, permissions: "{hosts: [h]}"))
+    try failSaving(&scene)
+    #expect(messages(scene) == [] && scene.status("save") == .string("failure"))
+    try begin(&scene, isReload: isReload)
+    #expect(messages(scene) == [FailureTests.failure] && scene.instance.failures.count == 1)
+    #expect(scene.status("save", "cleared") == nil)
+  }
+
   @Test func `a cleared failure stays cleared beside an error of others in the next host`() throws {
     var scene = try Scene(FailureTests.saving())
     try failSaving(&scene)

@@ -132,6 +132,20 @@ extension BundleInstance {
 
   /// The key of a failed status whose error a client has cleared.
   private static let clearedKey = "cleared"
+  /// The key of a failed status that the widget's error has, or had until a client cleared it.
+  static let shownKey = "shown"
+
+  /// Notes which failures the widget's error has. If the next host, or version, does not find such a
+  /// failure in the error, a client has cleared it.
+  private mutating func noteShown(_ id: WidgetID, _ entries: [FailureKey]) {
+    for (key, failure) in standing[id] where !failure.isCleared {
+      let isShown = entries.contains(key)
+      guard let name = statusName(id, key), status(id, name) == .failure,
+        isNoted(BundleInstance.shownKey, id, name) != isShown
+      else { continue }
+      changeStatus(id, name) { $0[BundleInstance.shownKey] = isShown ? Value.bool(true) : nil }
+    }
+  }
 
   /// The name of the status that has a failure; nil if no status has it.
   private func statusName(_ id: WidgetID, _ key: FailureKey) -> String? {
@@ -291,7 +305,9 @@ extension BundleInstance {
   mutating func showMark(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
     let problems = problemMarks(id)
-    let marks = problems + failureMarks(id)
+    let failures = shownEntries(id)
+    noteShown(id, failures.map { $0.key })
+    let marks = problems + failures.map { BundleInstance.mark($0.key, $0.value) }
     let mark = WidgetError(joining: marks)
     let shown = state.view.error?.all ?? []
     let theirs = shown.filter { !BundleInstance.isMark($0) }
@@ -346,18 +362,18 @@ extension BundleInstance {
     [invalid, sourceFailed, actionFailed].contains(error.reason)
   }
 
-  /// The errors for the failures that the widget's content does not show. Each failure is an error,
-  /// so that its reason and age can be seen, and the next host or version finds it.
-  private func failureMarks(_ id: WidgetID) -> [WidgetError] {
-    unshownEntries(id).prefix(limits.failuresShownMax).map { entry in
-      let status = entry.value.status
-      let reason =
-        if case .source = entry.key { BundleInstance.sourceFailed } else {
-          BundleInstance.actionFailed
-        }
-      let words = [status.title, status.message].filter { !$0.isEmpty }.joined(separator: ": ")
-      return WidgetError(reason: reason, message: words, since: entry.value.since)
-    }
+  /// The failures in the widget's error.
+  private func shownEntries(_ id: WidgetID) -> [(key: FailureKey, value: StandingFailure)] {
+    Array(unshownEntries(id).prefix(limits.failuresShownMax))
+  }
+
+  /// The error for a failure that the widget's content does not show. Each failure is an error, so
+  /// that its reason and age can be seen, and the next host or version finds it.
+  private static func mark(_ key: FailureKey, _ failure: StandingFailure) -> WidgetError {
+    let reason = if case .source = key { sourceFailed } else { actionFailed }
+    let words = [failure.status.title, failure.status.message].filter { !$0.isEmpty }
+    return WidgetError(
+      reason: reason, message: words.joined(separator: ": "), since: failure.since)
   }
 
   // MARK: Failures of a former host or version
@@ -380,14 +396,15 @@ extension BundleInstance {
       standing.set(
         id, key, StandingFailure(status: status, names: [name], isCaught: facts.isCaught(key)))
       if case .source(let index) = key { armStaleness(id, index) }
-      if isCleared(id, name) { standing.clear(id, key) }
+      if isNoted(BundleInstance.clearedKey, id, name) { standing.clear(id, key) }
       inherited.append((name, key, status))
     }
     // If the mark is gone, and no error of others is in its place, a client has cleared it while no
-    // host ran. Problems of bundles replace no mark.
+    // host ran. Problems of bundles replace no mark. What the content showed had no mark.
     let shown = state.view.error?.all ?? []
     if shown.allSatisfy({ $0.reason == BundleInstance.invalid }) {
-      clearFailures(id, but: interrupted)
+      let told = inherited.map { $0.name }.filter { !isNoted(BundleInstance.shownKey, id, $0) }
+      clearFailures(id, but: interrupted.union(told))
     }
     for (name, key, status) in inherited where standing[id, key]?.isCleared == false {
       if interrupted.contains(name) {
@@ -405,12 +422,6 @@ extension BundleInstance {
     standing.set(id, mark: WidgetError(joining: marks))
     let hasSourceFailure = marks.contains { $0.reason == BundleInstance.sourceFailed }
     if state.view.isStale, hasSourceFailure, !isStale(id) { widgets.set(id, isStale: false) }
-  }
-
-  /// Whether a client has cleared the error of a failure, as the widget's data says.
-  private func isCleared(_ id: WidgetID, _ name: String) -> Bool {
-    guard case .map(let map)? = widgets.statuses(of: id)[name] else { return false }
-    return map[BundleInstance.clearedKey] == .bool(true)
   }
 
   /// A failure as the widget's data has it.

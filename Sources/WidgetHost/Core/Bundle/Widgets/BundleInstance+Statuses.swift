@@ -11,8 +11,10 @@ extension BundleInstance {
     traceStatus(status, of: name, id)
     defer { tellLife(status, of: name, id, run: run) }
     var all = widgets.statuses(of: id)
+    let isShown = status.state == .failure && isNoted(BundleInstance.shownKey, id, name)
     all[name] = status.value
     widgets.set(id, statuses: all)
+    if isShown { changeStatus(id, name) { $0[BundleInstance.shownKey] = .bool(true) } }
   }
 
   /// Sets the status of a source or an action to a failure, and remembers that.
@@ -35,6 +37,12 @@ extension BundleInstance {
     body(&status)
     all[name] = .map(status)
     widgets.set(id, statuses: all)
+  }
+
+  /// Whether a status has a key with the value true.
+  func isNoted(_ key: String, _ id: WidgetID, _ name: String) -> Bool {
+    guard case .map(let status)? = widgets.statuses(of: id)[name] else { return false }
+    return status[key] == .bool(true)
   }
 
   func status(_ id: WidgetID, _ name: String) -> ActionStatus.State {
