@@ -77,6 +77,34 @@ extension ConversationPartTests {
     #expect(names == ["", "widgets", "", "widgets", "w"])
   }
 
+  @Test func `a change that the daemon refuses is not repeated, and others are`() throws {
+    var known = try [widget("v"), widget("w")]
+    var marks = Marks()
+    _ = marks.set(["bundle/a": trouble()])
+    _ = next(&marks)
+    answer(.success(.widgets(known)), &marks)
+    var names = [next(&marks).name]
+    let line = marks.answered(
+      .failure(Failure("PERMISSION_DENIED", "no")), served: [], beside: [], at: .zero, limits)
+    let patch = next(&marks).patch
+    answer(.success(.revision(1)), &marks)
+    names.append(next(&marks).name)
+    // Somebody clears the error of `w`, and later changes `v`.
+    known[1].isStale = true
+    for isChanged in [false, true] {
+      if isChanged { known[0].isStale = true }
+      marks.tick(at: try #require(marks.nextDeadline))
+      names.append(next(&marks).name)
+      answer(.success(.widgets(known)), &marks)
+      for _ in 0..<(isChanged ? 3 : 2) {
+        names.append(next(&marks).name)
+        answer(.success(.revision(1)), &marks)
+      }
+    }
+    #expect(line == "no" && patch.error != nil)
+    #expect(names == ["v", "", "widgets", "w", "", "widgets", "v", "w", ""])
+  }
+
   @Test func `a mark shows the widget's own bundle first, and keeps other errors`() throws {
     let kind = try #require(KindName("k"))
     let hot = WidgetError(reason: "FAN_FAILED", message: "too hot")

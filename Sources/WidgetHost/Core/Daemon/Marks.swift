@@ -45,6 +45,8 @@ struct Marks: Sendable {
   /// Whether the listing is only for that. It sets missing errors, and leaves the rest alone: the
   /// program of a widget may have made it fresh.
   private var isRoutine = false
+  /// The changes that the daemon has refused for good. A routine does not repeat them.
+  private var refused: [WidgetID: WidgetPatch] = [:]
 
   /// - Returns: the call to cancel.
   mutating func set(_ new: [String: BundleTrouble]) -> CallID? {
@@ -93,7 +95,7 @@ struct Marks: Sendable {
 
   private mutating func begin() -> CallID? {
     (isDue, owners, changes, attempts, retryAt) = (true, nil, nil, 0, nil)
-    (isRoutine, lookAt) = (false, nil)
+    (isRoutine, lookAt, refused) = (false, nil, [:])
     noteLostChange()
     calling = nil
     defer { call = nil }
@@ -221,7 +223,7 @@ struct Marks: Sendable {
       stale = stale.filter { id, kind in
         !watched.contains(kind) || held.contains(id) || ids.contains(id)
       }
-      changes = unserved.compactMap { change(of: $0) } + fresh
+      changes = unserved.compactMap { change(of: $0) }.filter { refused[$0.id] != $0.patch } + fresh
       if unserved.contains(where: showsTrouble) { lookAt = uptime + limits.clearedLookInterval }
     case .success: noteChange()
     // Somebody has removed the widget meanwhile.
@@ -232,10 +234,12 @@ struct Marks: Sendable {
       attempts += 1
       retryAt = uptime + limits.daemonWait(attempts)
     case .failure(let failure):
+      guard changes == nil else {
+        if let calling { refused[calling.id] = calling.patch }
+        return failure.message
+      }
       // A routine would repeat what the daemon refuses, and the line for the log.
-      lookAt = nil
-      guard changes == nil else { return failure.message }
-      isDue = false
+      (isDue, lookAt) = (false, nil)
       // Otherwise `follow` would ask again at once, without end.
       stale = stale.filter { !watched.contains($0.value) || held.contains($0.key) }
       return failure.message
