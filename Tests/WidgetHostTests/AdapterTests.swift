@@ -260,7 +260,9 @@ struct AdapterTests {
       return widget
     }
 
-    func widgets(kinds: [KindName]) async throws(Failure) -> [Widget] { [] }
+    func widgets(
+      kinds: [KindName], _ mask: ReadMask
+    ) async throws(Failure) -> [Widget] { [] }
 
     func standing(
       kinds: [KindName], widgets: [WidgetID]

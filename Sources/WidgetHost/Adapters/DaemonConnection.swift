@@ -63,7 +63,7 @@ public protocol DaemonConnection: Sendable {
     kinds: [KindName], widgets: [WidgetID]
   ) async throws(Failure) -> Circumstances
   /// All widgets of these kinds; of any kind if there are none.
-  func widgets(kinds: [KindName]) async throws(Failure) -> [Widget]
+  func widgets(kinds: [KindName], _ mask: ReadMask) async throws(Failure) -> [Widget]
   /// Calls `tell` with each change to the widgets of these kinds, in order, until the task is
   /// cancelled. Waits for one call to return before the next. Reconnects after a lost connection.
   ///
@@ -254,13 +254,15 @@ public struct ClientConnection: DaemonConnection {
     return result
   }
 
-  public func widgets(kinds: [KindName]) async throws(Failure) -> [Widget] {
-    try await widgets(Selector(kinds: kinds))
+  public func widgets(kinds: [KindName], _ mask: ReadMask) async throws(Failure) -> [Widget] {
+    try await widgets(Selector(kinds: kinds), mask)
   }
 
-  private func widgets(_ selector: Selector) async throws(Failure) -> [Widget] {
+  private func widgets(
+    _ selector: Selector, _ mask: ReadMask = .all
+  ) async throws(Failure) -> [Widget] {
     var widgets: [Widget] = []
-    var request = ListWidgetsRequest(selector: selector)
+    var request = ListWidgetsRequest(selector: selector, readMask: mask)
     var tokens = PageTokens()
     do throws(ClientError) {
       repeat {
@@ -490,4 +492,9 @@ extension ClientError {
     default: return false
     }
   }
+}
+
+extension ReadMask {
+  /// What the errors of bundles depend on.
+  static let errors = (try? ReadMask(paths: ["apply_set", "error", "stale"])) ?? .all
 }

@@ -109,7 +109,8 @@ extension Host {
     case .send(let id, let name, let payload, let force):
       return .sequence(try await daemon.send(id, name: name, payload: payload, force: force))
     case .widget(let id): return .widget(try await daemon.widget(id))
-    case .widgets(let kinds): return .widgets(try await daemon.widgets(kinds: kinds))
+    case .widgets(let kinds): return .widgets(try await daemon.widgets(kinds: kinds, .all))
+    case .errors(let kinds): return .widgets(try await daemon.widgets(kinds: kinds, .errors))
     case .standing(let kinds, let widgets):
       return .standing(try await daemon.standing(kinds: kinds, widgets: widgets))
     case .folders(let bundles):

@@ -26,7 +26,10 @@ extension ConversationPartTests {
     switch made {
     case .update(let id, let patch, ""): return (id.rawValue, patch)
     case .standing(_, []): return ("owners", WidgetPatch())
-    default: return ("widgets", WidgetPatch())
+    case .errors(let kinds):
+      let words = ["widgets"] + kinds.map(\.rawValue)
+      return (words.joined(separator: " "), WidgetPatch())
+    default: return ("other", WidgetPatch())
     }
   }
 
@@ -74,7 +77,7 @@ extension ConversationPartTests {
       answer(.success(.widgets([known])), &marks)
       names.append(next(&marks).name)
     }
-    #expect(names == ["", "widgets", "", "widgets", "w"])
+    #expect(names == ["", "widgets k", "", "widgets k", "w"])
   }
 
   @Test func `a change that the daemon refuses is not repeated, and others are`() throws {
@@ -102,7 +105,7 @@ extension ConversationPartTests {
       }
     }
     #expect(line == "no" && patch.error != nil)
-    #expect(names == ["v", "", "widgets", "w", "", "widgets", "v", "w", ""])
+    #expect(names == ["v", "", "widgets k", "w", "", "widgets k", "v", "w", ""])
   }
 
   @Test func `a mark shows the widget's own bundle first, and keeps other errors`() throws {

@@ -69,6 +69,7 @@ extension DaemonCall {
     case .send(let id, let name, _, _): "send \(id) \(name)"
     case .widget(let id): "widget \(id)"
     case .widgets(let kinds): "widgets \(kinds.map(\.rawValue))"
+    case .errors(let kinds): "errors \(kinds.map(\.rawValue))"
     case .standing(let kinds, let ids): "standing \(kinds.map(\.rawValue)) \(ids.map(\.rawValue))"
     case .folders(let bundles): "folders \(bundles.map(\.path))"
     }

@@ -143,7 +143,7 @@ struct HostMachineTests {
       for output in outputs {
         switch output {
         case .daemon(.open(let id, _)): inputs.append(.session(id, .opened(epoch: 1)))
-        case .daemon(.call(let id, .widgets)):
+        case .daemon(.call(let id, .widgets)), .daemon(.call(let id, .errors)):
           inputs.append(.answered(id, .success(.widgets(known))))
         case .daemon(.call(let id, .ready)): inputs.append(.answered(id, .success(.kinds(kinds))))
         case .daemon(.call(let id, .own)): inputs.append(.answered(id, .success(.results([]))))
@@ -179,7 +179,7 @@ struct HostMachineTests {
         case .daemon(.call(let id, let call)):
           var answer = DaemonAnswer.done
           switch call {
-          case .widgets: answer = .widgets(known)
+          case .widgets, .errors: answer = .widgets(known)
           case .ready: answer = .kinds([])
           case .own(let specs, let set), .keep(let specs, let set), .foresee(let specs, let set):
             let name = call.signature.prefix { $0 != " " }
@@ -337,7 +337,7 @@ struct HostMachineTests {
       for output in outputs {
         switch output {
         case .daemon(.open(let id, _)): inputs.append(.session(id, .opened(epoch: 1)))
-        case .daemon(.call(let call, .widgets)):
+        case .daemon(.call(let call, .widgets)), .daemon(.call(let call, .errors)):
           inputs.append(.answered(call, .success(.widgets([]))))
         case .daemon(.call(let call, .own(let specs, _))):
           owned.append(specs.compactMap(\.id?.rawValue))
@@ -482,7 +482,7 @@ struct HostMachineTests {
         } else {
           waiting += machine.handle(answer, at: now)
         }
-      case .daemon(.call(let id, .widgets)):
+      case .daemon(.call(let id, .widgets)), .daemon(.call(let id, .errors)):
         waiting += machine.handle(.answered(id, .success(.widgets([]))), at: now)
       case .daemon(.call(let id, .own(_, let set))):
         order.append(set)

@@ -163,7 +163,7 @@ struct NaiveDaemon {
       removeKinds(
         kinds.filter { $0.value == provider }.keys.sorted { $0.rawValue < $1.rawValue })
       return .success(.done)
-    case .widgets(let names):
+    case .widgets(let names), .errors(let names):
       return .success(
         .widgets(sortedWidgets.filter { names.isEmpty || names.contains($0.kind) }))
     case .standing(let names, let ids):

@@ -59,6 +59,8 @@ public enum DaemonCall: Sendable {
   case widget(WidgetID)
   /// All widgets of these kinds; of any kind if there are none. Answered with `widgets`.
   case widgets([KindName])
+  /// The same, but of each widget only its set, its error, and whether it is stale.
+  case errors([KindName])
   /// Answered with `standing`.
   case standing(kinds: [KindName], widgets: [WidgetID])
   /// Whether the folders of these bundles still hold a bundle. This is no call to the daemon, but

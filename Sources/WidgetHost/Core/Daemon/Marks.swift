@@ -45,6 +45,8 @@ struct Marks: Sendable {
   /// Whether the listing is only for that. It sets missing errors, and leaves the rest alone: the
   /// program of a widget may have made it fresh.
   private var isRoutine = false
+  /// The kinds of the widgets that show a problem. A routine lists only these.
+  private var shownKinds: Set<KindName> = []
   /// The changes that the daemon has refused for good. A routine does not repeat them.
   private var refused: [WidgetID: WidgetPatch] = [:]
 
@@ -176,7 +178,9 @@ struct Marks: Sendable {
   /// Who has the kinds that bundles of earlier hosts declared, and then, which widgets there are.
   private var question: DaemonCall {
     let kinds = Set([troubles, ended].flatMap { $0.values.flatMap(\.kinds) })
-    guard owners == nil, !kinds.isEmpty else { return .widgets([]) }
+    guard owners == nil, !kinds.isEmpty else {
+      return .errors(isRoutine ? shownKinds.sorted { $0.rawValue < $1.rawValue } : [])
+    }
     return .standing(kinds: kinds.sorted { $0.rawValue < $1.rawValue }, widgets: [])
   }
 
@@ -209,7 +213,9 @@ struct Marks: Sendable {
       (isDue, attempts) = (false, 0)
       // Somebody has made the others fresh, or has removed them.
       let staleIDs = Set(widgets.filter(\.isStale).map(\.id))
-      stale = stale.filter { staleIDs.contains($0.key) }
+      stale = stale.filter { id, kind in
+        staleIDs.contains(id) || isRoutine && !shownKinds.contains(kind)
+      }
       leave(widgets.map(\.kind), to: served)
       let unserved = widgets.filter { !served.contains($0.kind) && !held.contains($0.id) }
       for widget in unserved where isStaleSinceEarlierHost(widget) {
@@ -224,7 +230,8 @@ struct Marks: Sendable {
         !watched.contains(kind) || held.contains(id) || ids.contains(id)
       }
       changes = unserved.compactMap { change(of: $0) }.filter { refused[$0.id] != $0.patch } + fresh
-      if unserved.contains(where: showsTrouble) { lookAt = uptime + limits.clearedLookInterval }
+      shownKinds = Set(unserved.filter(showsTrouble).map(\.kind))
+      if !shownKinds.isEmpty { lookAt = uptime + limits.clearedLookInterval }
     case .success: noteChange()
     // Somebody has removed the widget meanwhile.
     case .failure(let failure) where failure.code == "NOT_FOUND" && changes != nil: break
