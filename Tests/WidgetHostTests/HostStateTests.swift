@@ -348,6 +348,32 @@ struct HostStateTests {
     #expect(standing("b")?.remarks.filter { $0.contains("was removed") } == lines)
   }
 
+  /// The host was not connected, or has missed the removal.
+  @Test(arguments: [false, true])
+  mutating func `the values of a widget that somebody else makes again are named`(
+    isSnapshot: Bool
+  ) throws {
+    var read = try Scene.bundle("data: {n: 0}")
+    let kind = try #require(KindName("k"))
+    let id = try #require(WidgetID("hall"))
+    read.widgets = [WidgetSpec(id: id, kind: kind)]
+    let opened = state.found(.bundle(read, digest: 1), in: "/b/x", at: now)
+    let generation = try #require(opened.generations.first)
+    var widget = Widget(id: id, kind: kind, applySet: "bundle/b", createdRevision: 1, revision: 1)
+    widget.data["n"] = .int(5)
+    _ = state.handle(.snapshot([widget]), generation: generation, at: now)
+    #expect(state.handle(.snapshot([widget]), generation: generation, at: now).reports == [])
+    widget.data["n"] = .int(0)
+    (widget.createdRevision, widget.revision) = (2, 2)
+    let again = state.handle(
+      isSnapshot ? .snapshot([widget]) : .widget(widget), generation: generation, at: now)
+    #expect(
+      again.reports == [
+        "bundle b: widget hall was removed, and with it the value of data.n, 5, which a user or an"
+          + " action had set"
+      ])
+  }
+
   @Test mutating func `folders with the same shown name get different names`() {
     for path in ["/a/x", "/b/x", "/c/x"] {
       _ = state.found(broken("\(path): wrong"), in: path, at: now)

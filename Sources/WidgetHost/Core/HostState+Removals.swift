@@ -125,17 +125,31 @@ extension HostState {
     return found
   }
 
-  /// A line for each value that goes with a widget of the file that somebody else has removed.
+  /// A line for each value that goes with a widget of the file that somebody else has removed, and
+  /// perhaps made again.
+  ///
+  /// A widget that a snapshot lacks may exist: the watch can have lost its kind.
   func losses(by input: BundleInput, of id: String) -> [String] {
+    guard let instance = running[id]?.instance else { return [] }
+    func isReplaced(_ new: Widget) -> Bool {
+      instance.widgets[new.id].map { $0.heard.createdRevision != new.createdRevision } ?? false
+    }
+    let gone: [WidgetID]
+    switch input {
+    case .removed(let id): gone = [id]
+    case .widget(let new), .fetched(_, let new): gone = isReplaced(new) ? [new.id] : []
+    case .snapshot(let all): gone = all.filter(isReplaced).map(\.id)
+    default: return []
+    }
     // The host itself removes only widgets that the file lacks, or has with another kind. The daemon
     // tells it the values that go with these.
-    guard case .removed(let widget) = input, let instance = running[id]?.instance,
-      let kind = instance.widgets[widget]?.view.kind,
-      instance.bundle.widgets.contains(where: { $0.id == widget && $0.kind == kind })
-    else { return [] }
-    return setValues(of: instance, on: [widget]).prefix(limits.failuresShownMax).map { lost in
+    let removed = gone.filter { widget in
+      let kind = instance.widgets[widget]?.view.kind
+      return instance.bundle.widgets.contains { $0.id == widget && $0.kind == kind }
+    }
+    return setValues(of: instance, on: removed).prefix(limits.failuresShownMax).map { lost in
       let text = JSONText.write(lost.value)
-      return "widget \(widget) was removed, and with it the value of \(lost.path), "
+      return "widget \(lost.widget) was removed, and with it the value of \(lost.path), "
         + "\(text.count > 80 ? text.prefix(80) + "…" : text[...]), "
         + "which a user or an action had set"
     }
