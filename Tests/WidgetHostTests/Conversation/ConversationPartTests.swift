@@ -221,6 +221,42 @@ struct ConversationPartTests {
     #expect(answered == .removed(showsBundle: true) && !withdrawals.contains("a"))
   }
 
+  /// The removal fails. Meanwhile somebody takes widget `v` over, and the daemon has removed widget
+  /// `w`, or not.
+  @Test(arguments: [true, false])
+  func `only values of widgets that are gone are named as lost`(isRemoved: Bool) throws {
+    let (v, w) = try (widget("v"), widget("w"))
+    func deleted(_ widgets: [Widget]) -> DaemonAnswer {
+      .results(
+        widgets.map {
+          ApplyResult(
+            id: $0.id, action: .deleted,
+            keptFields: [FieldOwner(path: "data.n", owner: "user 0", declared: .int(5))])
+        })
+    }
+    var withdrawals = Withdrawals()
+    _ = withdrawals.begin("a", heir: nil)
+    /// Answers the next call. Returns its name, and the lost values.
+    func next(_ result: Result<DaemonAnswer, Failure>) throws -> [String] {
+      let made = try #require(withdrawals.nextCall(of: "a"))
+      withdrawals.called("a", with: call(1))
+      let name = made.signature.prefix { $0 != " " }
+      let lost = (try? result.get()).map { withdrawals.losses(of: "a", after: $0) } ?? []
+      _ = withdrawals.answered(result, "a", at: .zero, limits)
+      return [String(name)] + lost.map(\.widget.rawValue)
+    }
+    let full = Failure("UNAVAILABLE", "the disk is full", isTransient: true)
+    var steps = try [next(.success(deleted([v, w]))), next(.failure(full))]
+    withdrawals.tick(at: try #require(withdrawals.nextDeadline))
+    let left = isRemoved ? [v] : [v, w]
+    let there = left.map { Circumstances.WidgetStanding(id: $0.id, kind: $0.kind, applySet: "") }
+    let rest = isRemoved ? [] : [w]
+    steps.append(try next(.success(.standing(Circumstances(widgets: Set(there))))))
+    steps.append(try next(.success(deleted(rest))))
+    steps.append(try next(.success(deleted(rest))))
+    #expect(steps == [["foresee"], ["declare"], ["standing"], ["foresee"], ["declare", "w"]])
+  }
+
   // MARK: Folders
 
   @Test func `the order of folders is the order in which they were found`() {

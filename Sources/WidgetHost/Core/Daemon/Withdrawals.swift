@@ -20,7 +20,7 @@ struct Withdrawals: Sendable {
     /// Whether the call in flight belongs to an earlier withdrawal, so that its success says
     /// nothing about this one.
     var isCallOfEarlier = false
-    /// Whether the call in flight asks which values go with the widgets, and removes nothing.
+    /// Whether the call in flight only asks about the values or their widgets, and removes nothing.
     var isForeseeing = false
     var heir: String?
     /// The line for the log, when the bundle is removed.
@@ -30,10 +30,17 @@ struct Withdrawals: Sendable {
     /// The values of users that go with the widgets, as the daemon foresees them; nil before its
     /// answer. The answer to the removal has them, too, but it can be lost.
     var losses: [BundleClaims.KeptField]?
+    /// Those of them that a removal without an answer may have removed. Somebody can also have taken
+    /// over their widgets.
+    var doubtful: [BundleClaims.KeptField] = []
+    /// Those of them whose widgets do not exist any more.
+    var gone: [BundleClaims.KeptField] = []
 
     /// Whether the next call asks for these values. An heir may take widgets over with their values,
     /// so nothing can be foreseen then.
     var mustForesee: Bool { phase == .widgets && heir == nil && losses == nil }
+    /// Whether the next call asks which widgets with doubtful values exist.
+    var mustLook: Bool { phase == .widgets && !doubtful.isEmpty }
   }
 
   /// The effect of an answer.
@@ -150,6 +157,9 @@ struct Withdrawals: Sendable {
     guard let withdrawal = withdrawals[id] else { return nil }
     let set = HostState.provider(of: id)
     return switch withdrawal.phase {
+    case .widgets where withdrawal.mustLook:
+      .standing(
+        kinds: [], widgets: Set(withdrawal.doubtful.map(\.widget)).sorted(by: WidgetID.inOrder))
     case .widgets where withdrawal.mustForesee: .foresee([], set: set)
     case .widgets: .declare([], set: set)
     case .kinds: .removeKinds(of: set)
@@ -158,23 +168,19 @@ struct Withdrawals: Sendable {
 
   mutating func called(_ id: String, with call: CallID) {
     guard var withdrawal = withdrawals[id] else { return }
-    withdrawal.isForeseeing = withdrawal.mustForesee
+    withdrawal.isForeseeing = withdrawal.mustLook || withdrawal.mustForesee
     withdrawal.call = call
     withdrawals[id] = withdrawal
   }
 
-  /// The values of users that are gone after an answer to the call in flight: those that it names.
-  /// After a failed call, also those that the daemon has foreseen, because an answer may be lost.
+  /// The values of users that are gone after an answer to the call in flight: those that it names,
+  /// and those that earlier calls without an answer have removed.
   func losses(of id: String, after answer: DaemonAnswer) -> [BundleClaims.KeptField] {
     guard let withdrawal = withdrawals[id], !withdrawal.isForeseeing,
       case .results(let results) = answer
     else { return [] }
     let told = BundleClaims.lost(results)
-    guard withdrawal.attempts > 0 else { return told }
-    let foreseen = (withdrawal.losses ?? []).filter { field in
-      !told.contains { $0.widget == field.widget && $0.field.path == field.field.path }
-    }
-    return told + foreseen
+    return withdrawal.gone + told
   }
 
   mutating func answered(
@@ -192,12 +198,17 @@ struct Withdrawals: Sendable {
     var news: String?
     switch result {
     case .success where isCallOfEarlier: break
+    case .success(let answer) where isForeseeing && withdrawal.mustLook:
+      if case .standing(let found) = answer {
+        let there = Set(found.widgets.map(\.id))
+        withdrawal.gone += withdrawal.doubtful.filter { !there.contains($0.widget) }
+      }
+      withdrawal.doubtful = []
     case .success(let answer) where isForeseeing:
-      withdrawal.attempts = 0
       withdrawal.losses = []
       if case .results(let results) = answer { withdrawal.losses = BundleClaims.lost(results) }
     case .success:
-      withdrawal.attempts = 0
+      (withdrawal.attempts, withdrawal.gone) = (0, [])
       let last: Phase = withdrawal.heir == nil ? .kinds : .widgets
       if withdrawal.phase == last {
         withdrawals[id] = nil
@@ -205,6 +216,9 @@ struct Withdrawals: Sendable {
       }
       withdrawal.phase = last
     case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
+      if !isForeseeing, withdrawal.phase == .widgets, let losses = withdrawal.losses {
+        (withdrawal.doubtful, withdrawal.losses) = (losses, nil)
+      }
       withdrawal.attempts += 1
       withdrawal.retryAt = uptime + limits.daemonWait(withdrawal.attempts)
     case .failure(let failure):
