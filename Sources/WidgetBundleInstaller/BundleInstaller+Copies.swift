@@ -3,11 +3,11 @@ import WidgetBundle
 
 // Other folders and files in the folder of bundles that have the id of a bundle.
 extension BundleInstaller {
-  /// The installed bundle of an id. If the folder with the id as its name has another bundle, the
-  /// folder with this bundle comes first.
+  /// The installed bundle of an id. The folder with the id as its name comes first, also if its
+  /// file has a mistake. If it has another bundle, the folder with this bundle comes first.
   static func installed(_ id: String, among all: [Installed]) -> Installed? {
-    all.first { $0.id == id && $0.declaredID == id } ?? all.first { $0.declaredID == id }
-      ?? all.first { $0.id == id && !$0.lacksFile }
+    all.first { $0.id == id && !$0.lacksFile && ($0.declaredID ?? id) == id }
+      ?? all.first { $0.declaredID == id } ?? all.first { $0.id == id && !$0.lacksFile }
   }
 
   /// Whether a bundle was read from the file of the installed bundle itself.
@@ -18,18 +18,31 @@ extension BundleInstaller {
     return BundleInstaller.isSame(installed.file, found.file)
   }
 
-  /// Throws if an installation would make a second copy of a bundle: a folder with another name has
-  /// the bundle, and the folder with the id as its name does not have it.
+  /// A change that puts a version of a bundle into the folder with the bundle's id as its name.
+  enum Placement: String {
+    case installation
+    case rollback
+
+    fileprivate var again: String {
+      switch self {
+      case .installation: "install again"
+      case .rollback: "roll back again"
+      }
+    }
+  }
+
+  /// Throws if a change would make a second copy of a bundle: a folder with another name has the
+  /// bundle, and the folder with the id as its name does not have it.
   func checkIsOnlyCopy(
-    _ id: String, among all: [Installed], in bundles: Folder
+    _ id: String, among all: [Installed], in bundles: Folder,
+    for placement: Placement = .installation
   ) throws(BundleInstallerError) {
     guard let copy = BundleInstaller.installed(id, among: all), copy.id != id else { return }
+    let step = "rename the folder \(copy.id) to \(id), and \(placement.again)"
     throw .refused(
-      "\(path)/\(copy.id) has the bundle \"\(id)\" now, so the installation would make a second copy",
-      hint: bundles.entry(id) == nil
-        ? "rename the folder \(copy.id) to \(id), and install again"
-        : "move the folder \(id) elsewhere, rename the folder \(copy.id) to \(id), and install "
-          + "again")
+      "\(path)/\(copy.id) has the bundle \"\(id)\" now, so the \(placement.rawValue) would make a "
+        + "second copy",
+      hint: bundles.entry(id) == nil ? step : "move the folder \(id) elsewhere, \(step)")
   }
 
   /// A warning for each other folder or file that has a bundle, too.

@@ -43,13 +43,16 @@ extension BundleInstaller {
         "\(versions.path)/\(name) holds the bundle \"\(bundle.id)\"",
         hint: "install the version that you want")
     }
+    let all = try list()
+    try checkIsOnlyCopy(id, among: all, in: bundles, for: .rollback)
+    let copies = self.copies(of: id, among: all)
     guard bundles.entry(id) != nil else {
       guard rename("\(versions.path)/\(name)", "\(path)/\(id)") == 0 else {
         throw Folder.failure("make", "\(path)/\(id)")
       }
       return Outcome(
         bundle: bundle, former: nil, wasThere: false,
-        digest: BundleOrigin(in: try bundles.folder(id))?.digest, warnings: [])
+        digest: BundleOrigin(in: try bundles.folder(id))?.digest, warnings: copies)
     }
     let before = (try? read(in: try bundles.folder(id)))?.bundle
     let former = before?.version
@@ -70,7 +73,7 @@ extension BundleInstaller {
       digest: BundleOrigin(in: try bundles.folder(id))?.digest,
       warnings: droppedSettings(by: bundle)
         + (before.map { BundleInstaller.kindChanges(from: $0, to: bundle) } ?? [])
-        + carried.warnings, formerID: before?.id)
+        + copies + carried.warnings, formerID: before?.id)
   }
 
   /// Puts a folder in the place of a bundle, and keeps the former version.

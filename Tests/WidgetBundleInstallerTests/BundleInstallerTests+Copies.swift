@@ -84,4 +84,83 @@ extension BundleInstallerTests {
           + "this file; remove the file",
       ])
   }
+
+  /// Somebody has made a copy, and then a mistake in the file of the right folder.
+  @Test func `a folder with a mistake in its file is replaced, although another folder is a copy`()
+    throws
+  {
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    scratch.write("bundles/desk/.settings.json", "{}")
+    scratch.write("bundles/desk-old/bundle.yaml", Texts.bundle("desk"))
+    scratch.write("bundles/desk/bundle.yaml", "bundle: [")
+    #expect(installer.obstacle(to: "desk") == nil)
+    let outcome = try installer.install(
+      bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+    let words =
+      "\(installer.path)/desk-old has the bundle \"desk\", too, and widgetd-host runs only one of "
+      + "the two folders; remove the folder desk-old"
+    #expect(outcome.warnings.contains(words), "\(outcome.warnings)")
+    let fixed = Texts.bundle("desk", version: "2.0.0")
+    #expect(scratch.read("bundles/desk/bundle.yaml") == fixed)
+    #expect(scratch.read("bundles/desk/.settings.json") == "{}")
+    #expect(scratch.read("bundles/desk-old/bundle.yaml") == Texts.bundle("desk"))
+  }
+
+  @Test(arguments: [false, true])
+  func `a rollback makes no second copy of a bundle that another folder has`(
+    isEmpty: Bool
+  ) throws {
+    for version in ["1.0.0", "2.0.0"] {
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    let (live, moved) = ("\(installer.path)/desk", "\(installer.path)/desk-2")
+    try #require(rename(live, moved) == 0)
+    if isEmpty { try #require(mkdir(live, 0o755) == 0) }
+    let before = scratch.listing("bundles")
+    do throws(BundleInstallerError) {
+      _ = try installer.rollback("desk")
+      Issue.record("a second copy was made")
+    } catch {
+      guard case .refused(let message, let hint) = error else {
+        Issue.record("\(error)")
+        return
+      }
+      #expect(
+        message
+          == "\(moved) has the bundle \"desk\" now, so the rollback would make a second copy")
+      #expect(
+        hint == (isEmpty ? "move the folder desk elsewhere, " : "")
+          + "rename the folder desk-2 to desk, and roll back again")
+    }
+    #expect(scratch.listing("bundles") == before)
+    // The steps of the hint work.
+    if isEmpty { try #require(rmdir(live) == 0) }
+    try #require(rename(moved, live) == 0)
+    #expect(try installer.rollback("desk").bundle.version == "1.0.0")
+    #expect(try installer.list().map(\.id) == ["desk"])
+  }
+
+  @Test(arguments: [false, true])
+  func `a rollback names the other folder and the loose file with the same bundle`(
+    isGone: Bool
+  ) throws {
+    for version in ["1.0.0", "2.0.0"] {
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    scratch.write("bundles/loose.yaml", Texts.bundle("desk"))
+    let file =
+      "\(installer.path)/loose.yaml has the bundle \"desk\", too, and widgetd-host does not run "
+      + "this file; remove the file"
+    guard !isGone else {
+      try #require(rename("\(installer.path)/desk", "\(scratch.path)/gone") == 0)
+      #expect(try installer.rollback("desk").warnings == [file])
+      return
+    }
+    scratch.write("bundles/twin/bundle.yaml", Texts.bundle("desk"))
+    #expect(
+      try installer.rollback("desk").warnings == [
+        "\(installer.path)/twin has the bundle \"desk\", too, and widgetd-host runs only one of "
+          + "the two folders; remove the folder twin", file,
+      ])
+  }
 }
