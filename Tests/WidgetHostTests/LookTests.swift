@@ -106,6 +106,24 @@ struct LookTests {
       state.looked().reports == ["\(words); remove /b/d, or change the id in its file"])
   }
 
+  /// An installation puts the new version into the folder with the id as its name.
+  @Test(arguments: [nil, "taken"] as [String?])
+  mutating func `a folder that runs under another name is to be removed, not the right one`(
+    refusal: String?
+  ) throws {
+    let opened = state.found(try found("c", kind: "k"), in: "/b/c-old", at: now)
+    let generation = try #require(opened.generations.first)
+    _ = state.declared(generation: generation, refusal: refusal, at: now)
+    _ = state.looked()
+    _ = state.found(try found("c", kind: "k"), in: "/b/c", at: now)
+    let words =
+      refusal == nil
+      ? "bundle c runs from /b/c-old, so /b/c does not run"
+      : "bundle c is in /b/c-old, too, and the host uses that one"
+    #expect(
+      state.looked().reports == ["\(words); remove /b/c-old, or change the id in its file"])
+  }
+
   @Test mutating func `a missing kind is reported beside many kinds of other bundles`() throws {
     let kinds = (10..<30).map { "k\($0)" }
     let shapes = kinds.map { "\($0): {data: {n: 1}, content: {label: x}}" }

@@ -124,11 +124,14 @@ public struct HostState: Sendable {
       outputs += leaveAbsent(bundle, for: path)
       outputs += inherit(bundle, at: now)
       if let holder = running[bundle.id], holder.folder != path {
+        let isHolderMisnamed =
+          Paths.lastComponent(path) == bundle.id
+          && Paths.lastComponent(holder.folder) != bundle.id
         let problem =
           (runs(holder)
             ? "bundle \(bundle.id) runs from \(holder.folder), so \(path) does not run"
             : "bundle \(bundle.id) is in \(holder.folder), too, and the host uses that one")
-          + "; remove \(path), or change the id in its file"
+          + "; remove \(isHolderMisnamed ? holder.folder : path), or change the id in its file"
         folders.set(path, problem: problem)
         unsaid.doubles[path] = problem
       } else if isMended {
