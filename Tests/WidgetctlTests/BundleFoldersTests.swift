@@ -66,13 +66,37 @@ import WidgetModel
     #expect(host.place(of: "lost", besides: "\(root)/d", isNamed: true) == nil)
   }
 
-  @Test func `an error with --remote names the folder in which the host runs the bundle`() {
+  @Test func `an error with --remote names the folder of the host that has the bundle`() {
+    func words(_ name: String, _ host: BundleHost) -> String? {
+      BundleRemote.absence(of: name, among: Self.standings, host)
+    }
+    let host = BundleHost.running(folders: ["/b", "/c"])
     #expect(
-      BundleRemote.elsewhere("okay", among: Self.standings)?.hasSuffix(
-        "widgetd-host runs it in /c: on the host's machine, use --dir /c instead of --remote")
-        == true)
-    #expect(BundleRemote.elsewhere("gone", among: Self.standings) == nil)
-    #expect(BundleRemote.elsewhere("lost", among: Self.standings) == nil)
+      words("okay", host)
+        == "--remote changes only the first folder of widgetd-host, and bundle \"okay\" is in /c. "
+        + "On the host's machine, use --dir /c instead of --remote")
+    #expect(words("gone", host) == nil && words("lost", host) == nil)
+    #expect(words("okay", .missing(former: ["/b", "/c"])) == nil)
+  }
+
+  /// Somebody has moved or removed the folder, and the host has not noticed yet.
+  @Test func `an error with --remote does not call the first folder of the host another one`()
+    throws
+  {
+    let root = BundleHost.resolved(NSTemporaryDirectory()) + "/bundles-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: root) }
+    let known = [Self.standing("\(root)/okay"), Self.standing("/c/mine")]
+    let standings = Dictionary(uniqueKeysWithValues: known.map { ($0.path, $0) })
+    func words() -> String? {
+      BundleRemote.absence(of: "okay", among: standings, .running(folders: [root, "/c"]))
+    }
+    #expect(
+      words()
+        == "the folder \(root)/okay of bundle okay is missing. Put it back to keep the widgets of "
+        + "the bundle with their data")
+    try Data().write(to: URL(fileURLWithPath: "\(root)/.removed-okay"))
+    #expect(words() == nil)
   }
 
   @Test func `a broken file has the version and the widgets that run, in all lists`() {

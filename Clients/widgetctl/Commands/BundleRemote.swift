@@ -124,24 +124,32 @@ enum BundleRemote {
       }
       if let id, BundleInstaller.isAboutNoBundle(failure.message) {
         let standings = await BundleStanding.all(global)
-        let words =
-          MissingFolder.ofHost(id, among: standings)?.failure ?? elsewhere(id, among: standings)
-        if let words { failure = failure.saying(words) }
+        let host = await BundleHost.ask(global)
+        if let words = absence(of: id, among: standings, host) { failure = failure.saying(words) }
       }
       throw failure.saying(advice(failure.message))
     }
   }
 
-  /// The error of a call about a bundle in a folder in which the host changes nothing. Nil if no
-  /// folder of the host has the bundle.
+  /// The error of a call about a bundle that the first folder of the host lacks. Nil if the host
+  /// knows no such bundle, or if `bundle rm` has removed it.
   ///
   /// - Parameter name: of the bundle's folder.
-  static func elsewhere(_ name: String, among standings: [String: BundleStanding]) -> String? {
-    let places = standings.filter { $0.key.hasSuffix("/\(name)") && !$0.value.isElsewhere }
-    guard let folder = places.min(by: { $0.key < $1.key })?.value.folder else { return nil }
-    return "there is no bundle \"\(name)\" in the first folder of widgetd-host, the only one that "
-      + "--remote changes; widgetd-host runs it in \(folder): on the host's machine, use --dir "
-      + "\(folder.asArgument) instead of --remote"
+  static func absence(
+    of name: String, among standings: [String: BundleStanding], _ host: BundleHost
+  ) -> String? {
+    if let missing = MissingFolder.ofHost(name, among: standings) { return missing.failure }
+    guard case .running(let folders, _, _) = host, let first = folders.first else { return nil }
+    let folder = BundleHost.resolved(first)
+    // The host has not noticed yet that the folder is gone.
+    if let standing = standings["\(folder)/\(name)"], !standing.isElsewhere {
+      guard !BundleStanding.wasRemoved(standing.id, from: folder) else { return nil }
+      return MissingFolder.of(standing, at: "\(folder)/\(name)").failure
+    }
+    let others = standings.filter { $0.key.hasSuffix("/\(name)") && !$0.value.isElsewhere }
+    guard let place = others.min(by: { $0.key < $1.key })?.value.folder else { return nil }
+    return "--remote changes only the first folder of widgetd-host, and bundle \"\(name)\" is in "
+      + "\(place). On the host's machine, use --dir \(place.asArgument) instead of --remote"
   }
 
   /// The reason why no answer came: the daemon answers, and its host does not. Nil if the daemon does

@@ -79,7 +79,7 @@ extension BundleStanding {
   }
 
   /// Whether `bundle rm` has removed a bundle, and the host has not removed its widgets yet.
-  private static func wasRemoved(_ id: String, from folder: String) -> Bool {
+  static func wasRemoved(_ id: String, from folder: String) -> Bool {
     BundleRemovalMark.canHave(id)
       && access("\(folder)/\(BundleRemovalMark.name(of: id))", F_OK) == 0
   }
