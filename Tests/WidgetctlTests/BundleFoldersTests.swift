@@ -112,6 +112,19 @@ import WidgetModel
         """)
   }
 
+  @Test func `the entry of a bundle in a folder that the host does not run is not live`() {
+    let host = BundleHost.running(folders: ["/b", "/c"])
+    func live(_ standing: BundleStanding, _ host: BundleHost) -> Value? {
+      guard case .map(let map) = standing.document(host) else { return nil }
+      return map["live"]
+    }
+    #expect(live(Self.standing("/c/okay"), host) == .bool(true))
+    #expect(live(Self.standing("/d/gone", "stopped"), host) == .bool(false))
+    #expect(live(Self.standing("/c/okay"), .unknown) == .null)
+    let left = BundleStanding(left: "lost", widgetCount: 1, isHosted: true)
+    #expect(live(left, host) == .null)
+  }
+
   @Test func `the entry of a bundle has its remarks`() {
     let standing = Self.standing("/b/uk", remarks: ["did you mean \"ukk\"?"])
     guard case .map(let map) = standing.document(isLive: true) else {

@@ -222,8 +222,9 @@ struct BundleListCommand: AsyncParsableCommand {
       guard let id = standing(item)?.id, case .success(let bundle) = item.bundle else { return nil }
       return (id, Set(bundle.widgets.compactMap(\.id)))
     }
+    let told = installed.compactMap { standing($0) } + missing + others
     let kept = await BundleStanding.keptFields(
-      global, of: Set((installed.compactMap { standing($0) } + missing + others).map(\.id)),
+      global, of: Set(told.map(\.id)),
       declaring: Dictionary(declared) { first, _ in first })
     let unlisted: Table.Cell =
       switch isLive {
@@ -234,7 +235,7 @@ struct BundleListCommand: AsyncParsableCommand {
     printer.print(
       list: installed.map { BundleListCommand.document($0, standing($0), isLive: isLive) }
         + missing.map { $0.document(isLive: isLive) }
-        + others.map { $0.document(isLive: $0.folder.flatMap { host.runs($0) }) },
+        + others.map { $0.document(host) },
       around: { .map(["bundles": $0]) }
     ) {
       guard !installed.isEmpty || !missing.isEmpty || !others.isEmpty else {
@@ -254,7 +255,6 @@ struct BundleListCommand: AsyncParsableCommand {
         }
       }
       for standing in missing + others { table.add(standing) }
-      let told = installed.compactMap { standing($0) } + others
       return table.text(printer) + BundleListCommand.notes(BundleListCommand.remarks(told) + kept)
     }
   }

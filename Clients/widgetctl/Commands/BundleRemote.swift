@@ -237,6 +237,7 @@ enum BundleRemote {
       standings = await BundleStanding.all(global)
     }
     let left = await BundleStanding.left(global, isHosted: true)
+    let host = await BundleHost.ask(global)
     let others =
       others(than: bundles, among: standings)
       + left.filter { bundle in !bundles.contains { $0.id == bundle.id } }
@@ -250,7 +251,7 @@ enum BundleRemote {
       global, of: Set(told.map(\.id)), declaring: Dictionary(declared) { first, _ in first })
     session.printer.print(
       list: bundles.map { document($0, standing(of: $0, standings)) }
-        + others.map { $0.document(isLive: true) },
+        + others.map { $0.document(host) },
       around: { .map(["bundles": $0, "folder": .string(answer.folder)]) }
     ) {
       guard !bundles.isEmpty || !others.isEmpty else {

@@ -136,6 +136,11 @@ extension BundleStanding {
     return .map(map)
   }
 
+  /// The same for a bundle of any folder.
+  func document(_ host: BundleHost) -> Value {
+    document(isLive: folder.flatMap { host.runs($0) })
+  }
+
   /// Adds the state to an entry of `bundle ls -o json`.
   func describe(in map: inout ValueMap) {
     map["state"] = .string(state)
