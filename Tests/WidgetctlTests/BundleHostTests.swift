@@ -219,7 +219,8 @@ import WidgetModel
     #expect(
       text("bundle/top", .int(2))
         == "bundle top: widget clock: the file's value of data.n has no effect, because the field was "
-        + "set by an earlier change; `widgetctl set clock --release data.n` sets the file's value")
+        + "set by an earlier change; `widgetctl set clock --release data.n` gives the field the "
+        + "file's value")
     #expect(text("bundle/top", .int(1)) == nil)
     #expect(text("mine", .int(2)) == nil)
     #expect(text("", nil) == nil)

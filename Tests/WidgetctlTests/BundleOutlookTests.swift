@@ -281,8 +281,8 @@ struct BundleOutlookTests {
     #expect(kept.first?.value == .int(9) && kept.first?.declared == .int(1))
     #expect(
       kept.last?.text
-        == "! widget g: labels.on stays \"2\" (set by events of kind gauge), the file has \"1\"; "
-        + "`widgetctl set g --release labels.on` sets the file's value")
+        == "! widget g: labels.on stays \"2\", which events of kind gauge set; the file has \"1\"; "
+        + "`widgetctl set g --release labels.on` gives the field the file's value")
   }
 
   @Test(arguments: [(FieldType.string, true), (.int, false)])

@@ -43,10 +43,10 @@ import WidgetModel
     ) { id, kind in id == Samples.id("y") ? kind == b : kind != a }
     #expect(
       warnings == [
-        "version 1.1.0 does not have the widget w, so the value of data.n is lost: 45, set by "
+        "version 1.1.0 does not have the widget \"w\", so its data.n is lost: the value 45, set by "
           + "user 4000000000",
-        "version 1.1.0 has the widget y with another kind, so the value of data.n is lost: 45, set by "
-          + "user 4000000000",
+        "version 1.1.0 has the widget \"y\" with another kind, so its data.n is lost: the value "
+          + "45, set by user 4000000000",
       ])
   }
 
@@ -69,10 +69,10 @@ import WidgetModel
     ]
     let lost = BundleRemote.lost(by: answer, of: "desk", values)
     let words = [
-      "version 1.0.0 has the widget y with another kind, so the value of data.n is lost: 45, set "
-        + "by user 4000000000",
-      "version 1.0.0 does not have the widget z, so the value of data.n is lost: 45, set by user "
-        + "4000000000",
+      "version 1.0.0 has the widget \"y\" with another kind, so its data.n is lost: the value 45, "
+        + "set by user 4000000000",
+      "version 1.0.0 does not have the widget \"z\", so its data.n is lost: the value 45, set by "
+        + "user 4000000000",
     ]
     #expect(lost == (isOld ? Array(words.suffix(1)) : words))
     let outline = restored.outline

@@ -369,14 +369,15 @@ extension BundleOutlook.Remark {
 }
 
 extension BundleOutlook.KeptField {
-  /// `! widget note: data.count stays 3 (set by user ada (1000)), the file has 4; …`, or `becomes 3
-  /// again` for a value that was set aside.
+  /// `! widget note: data.count stays 3, which user ada (1000) set; the file has 4; …`, or `becomes
+  /// 3 again` for a value that was set aside.
   var text: String {
     let now = value.map { JSONWriter.compact($0) } ?? "unset"
     let change = owner.isAside ? "becomes \(now) again" : "stays \(now)"
-    return "! widget \(widget): \(owner.path) \(change) (set by "
-      + "\(owner.ownerName(Facts.name(ofUser:)))), the file has \(JSONWriter.compact(declared)); "
-      + "`widgetctl set \(widget) --release \(owner.path)` sets the file's value"
+    return "! widget \(widget): \(owner.path) \(change), which "
+      + "\(owner.ownerName(Facts.name(ofUser:))) set; the file has "
+      + "\(JSONWriter.compact(declared)); `widgetctl set \(widget) --release \(owner.path)` gives "
+      + "the field the file's value"
   }
 
   /// The warning at an installation. Nil if the file's value is the same as before.

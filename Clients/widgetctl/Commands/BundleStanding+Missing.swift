@@ -14,8 +14,8 @@ extension BundleStanding {
   init(left id: String, widgetCount: Int, isHosted: Bool) {
     self.init(
       left: id, widgetCount: widgetCount,
-      problem: "no folder has this bundle; put its folder back to keep its widgets with their data"
-        + (isHosted ? "" : " (\(Promise.stopped))"))
+      problem: "its widgets are left, and no folder has the bundle; install it again, or remove "
+        + "the widgets with `widgetctl rm --force`" + (isHosted ? "" : " (\(Promise.notRunning))"))
   }
 
   /// The folder of bundles that has the bundle; nil if nobody knows it.
@@ -42,7 +42,7 @@ extension BundleStanding {
       "\(BundleStanding.lacking(path)); put the file or folder back to keep the widgets with their"
       + " data"
     switch state {
-    case "stopped" where !isHosted: words += " (\(Promise.stopped))"
+    case "stopped" where !isHosted: words += " (\(Promise.notRunning))"
     case "running", "failing": break
     default: if let line = BundleStanding.firstLine(of: problem).nonEmpty { words += "; \(line)" }
     }

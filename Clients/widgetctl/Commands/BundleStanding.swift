@@ -311,6 +311,7 @@ struct BundleStanding: Hashable, Sendable {
     else { return nil }
     return "bundle \(bundle): widget \(widget.id): the file's value of \(field.path) has no "
       + "effect, because the field was set by \(field.ownerName(Facts.name(ofUser:))); "
-      + "`widgetctl set \(widget.id) --release \(field.path)` sets the file's value"
+      + "`widgetctl set \(widget.id) --release \(field.path)` gives the field the file's "
+      + "value"
   }
 }

@@ -98,14 +98,14 @@ enum LostValues {
     lost.compactMap { entry in
       let reason: String
       if !widgets.contains(entry.widget.rawValue) {
-        reason = "does not have the widget \(entry.widget)"
+        reason = "does not have the widget \"\(entry.widget)\""
       } else if hasOtherKind(entry.widget, entry.kind) {
-        reason = "has the widget \(entry.widget) with another kind"
+        reason = "has the widget \"\(entry.widget)\" with another kind"
       } else {
         return nil
       }
-      return "version \(version) \(reason), so the value of \(entry.field.path) is lost: "
-        + (entry.field.declared.map { "\(JSONWriter.compact($0)), " } ?? "it was ")
+      return "version \(version) \(reason), so its \(entry.field.path) is lost: "
+        + (entry.field.declared.map { "the value \(JSONWriter.compact($0)), " } ?? "it was ")
         + "set by \(entry.field.ownerName(Facts.name(ofUser:)))"
     }
   }

@@ -6,8 +6,10 @@ import WidgetModel
 /// They count only while the host runs. So a time in the past is no time of a removal, and readers
 /// get the reason instead.
 enum Promise {
-  /// No host runs.
-  static let stopped = "the host is not running; the time counts again when it is back"
+  /// No host runs, and the text has no time.
+  static let notRunning = "the host is not running"
+  /// No host runs. The next one does not know the former time.
+  static let stopped = "\(notRunning); when it is back, it waits again before the removal"
   /// The process of the host runs and does not answer.
   static let silent = "the host does not answer; the time counts again when it does"
   /// Nobody has asked for the host.

@@ -128,7 +128,7 @@ struct BundleClaims: Sendable {
       }
       return "bundle \(bundle): widget \(widget): the file's value of \(field.path) has no effect, "
         + "because the field was set by \(field.ownerName(names)); \"widgetctl set \(widget) "
-        + "--release \(field.path)\" sets the file's value"
+        + "--release \(field.path)\" gives the field the file's value"
     }
   }
 
