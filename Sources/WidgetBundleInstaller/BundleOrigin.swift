@@ -1,3 +1,4 @@
+import Glibc
 import WidgetBundle
 
 /// The list of files that the installer wrote into a bundle's folder: the file `.origin`. Somebody
@@ -84,5 +85,26 @@ struct BundleOrigin: Hashable {
       default: try visit(prefix + name, false) { () throws(BundleInstallerError) in "" }
       }
     }
+  }
+}
+
+extension BundleInstaller {
+  /// Whether the installer wrote the file of a bundle, and nobody has edited or replaced it since.
+  /// The host has the same rule. It then removes the widgets that the file lacks at once.
+  ///
+  /// - Parameter file: the path of the bundle's file.
+  public static func isAsInstalled(_ file: String) -> Bool {
+    let slash = file.lastIndex(of: "/")
+    let name = slash.map { String(file[file.index(after: $0)...]) } ?? file
+    let path = slash.map { "\(file[..<$0])/" } ?? "."
+    var (list, written) = (stat(), stat())
+    guard let folder = try? Folder(path), let digest = BundleOrigin(in: folder)?.files[name],
+      fstatat(folder.descriptor, BundleOrigin.name, &list, 0) == 0,
+      fstatat(folder.descriptor, name, &written, 0) == 0,
+      let bytes = try? folder.read(name, bytesMax: BundleReader.bytesMax)
+    else { return false }
+    // A copy can have the former time of the file, but nobody can set the change time of the inode.
+    let (a, b) = (written.st_ctim, list.st_ctim)
+    return (a.tv_sec, a.tv_nsec) <= (b.tv_sec, b.tv_nsec) && SHA256.hex(bytes) == digest
   }
 }

@@ -163,4 +163,15 @@ extension BundleInstallerTests {
           + "the two folders; remove the folder twin", file,
       ])
   }
+
+  @Test func `a file is as installed until somebody edits it`() throws {
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    let (folder, text) = ("\(installer.path)/desk", Texts.bundle("desk"))
+    #expect(BundleInstaller.isAsInstalled("\(folder)/bundle.yaml"))
+    #expect(!BundleInstaller.isAsInstalled("\(folder)/bundle.json"))
+    let loose = scratch.write("desk/bundle.yaml", text)
+    #expect(!BundleInstaller.isAsInstalled(loose))
+    scratch.write("bundles/desk/bundle.yaml", text + "# edited\n")
+    #expect(!BundleInstaller.isAsInstalled("\(folder)/bundle.yaml"))
+  }
 }

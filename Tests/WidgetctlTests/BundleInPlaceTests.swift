@@ -43,7 +43,7 @@ struct BundleInPlaceTests {
       widget: Widget(id: Samples.id("w"), kind: try kind(), applySet: "bundle/m"),
       owners: [FieldOwner(path: "data.v", owner: "user 1000")])
     let remark = try #require(
-      BundleOutlook.removed(known, keeping: [], by: "bundle/m", isLive: true))
+      BundleOutlook.removed(known, keeping: [], by: "bundle/m", arrival: .edit))
     #expect(
       remark.text
         == "the bundle no longer has the widget \"w\", on which users set data.v; no other installed "
@@ -53,13 +53,49 @@ struct BundleInPlaceTests {
         + "the time of the removal")
   }
 
+  /// The host is stopped, or has not read the installed version yet.
+  @Test func `a file that nobody has edited since its installation has no 30 seconds`() throws {
+    let folder = NSTemporaryDirectory() + "place-\(UUID().uuidString)"
+    let files = FileManager.default
+    try files.createDirectory(atPath: "\(folder)/m", withIntermediateDirectories: true)
+    defer { try? files.removeItem(atPath: folder) }
+    let text = "bundle: m\nformat: 1\nversion: 1.0.0\n"
+    let file = "\(folder)/m/bundle.yaml"
+    try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+    // The installer writes the list of its files last.
+    let list = "folder\nfile \(SHA256.hex(Array(text.utf8))) bundle.yaml\n"
+    try Data(list.utf8).write(to: URL(fileURLWithPath: "\(folder)/m/.origin"))
+    let shown = [shown(at: "\(folder)/m")]
+    func arrival(_ file: String) -> BundleOutlook.Arrival {
+      BundleOutlook.arrival(of: file, by: "bundle/m", shown)
+    }
+    #expect(arrival(file) == .reading)
+    try Data((text + "# edited\n").utf8).write(to: URL(fileURLWithPath: file))
+    #expect(arrival(file) == .edit && arrival("\(folder)/m.yaml") == .installation)
+    let known = TaggedWidget(
+      widget: Widget(id: Samples.id("w"), kind: try kind(), applySet: "bundle/m"),
+      owners: [FieldOwner(path: "data.v", owner: "user 1000")])
+    #expect(
+      BundleOutlook.removed(known, keeping: [], by: "bundle/m", arrival: .reading)?.hint
+        == "no other installed bundle has the widget, so widgetd-host removes the widget as soon "
+        + "as it reads the file, with these values; to keep the values, put the widget back into "
+        + "the file, or add it to the file of another bundle, with the kind gauge")
+    let spec = WidgetSpec(id: Samples.id("w"), kind: try kind("bar"))
+    #expect(
+      BundleOutlook.replaced(
+        spec, known.widget, by: "bundle/m", losing: ["data.v"], arrival: .reading)?.hint
+        == "widgetd-host removes the widget as soon as it reads the file, with the values that "
+        + "users set on it: data.v; to keep them, give the widget its former kind again, and add a "
+        + "new widget with another id")
+  }
+
   @Test func `a widget that gets another kind in the file of the host stays for 30 seconds`()
     throws
   {
     let spec = WidgetSpec(id: Samples.id("w"), kind: try kind("bar"))
     let known = Widget(id: Samples.id("w"), kind: try kind(), applySet: "bundle/m")
     func hint(_ paths: [String]) -> String? {
-      BundleOutlook.replaced(spec, known, by: "bundle/m", losing: paths, isLive: true)?.hint
+      BundleOutlook.replaced(spec, known, by: "bundle/m", losing: paths, arrival: .edit)?.hint
     }
     #expect(
       hint(["data.n"])

@@ -65,10 +65,10 @@ extension BundleOutlook {
   /// has values of users.
   ///
   /// - Parameters:
-  ///   - isLive: see `BundleOutlook.isLive`.
+  ///   - arrival: of the file.
   ///   - others: reads the widgets of the other bundles, if there is such a widget.
   static func leaving(
-    _ set: String, keeping declared: Set<WidgetID>, isLive: Bool, _ client: WidgetClient,
+    _ set: String, keeping declared: Set<WidgetID>, arrival: Arrival, _ client: WidgetClient,
     _ options: CallOptions, _ others: () -> InstalledWidgets
   ) async throws -> [Remark] {
     // The values are asked for only of the widgets that leave.
@@ -82,7 +82,7 @@ extension BundleOutlook {
     for selector in FailureWarnings.selectors(ids, []) {
       remarks += try await client.all(selector, mask, options)
         .compactMap {
-          removed($0, keeping: declared, by: set, beside: installed, isLive: isLive)
+          removed($0, keeping: declared, by: set, beside: installed, arrival: arrival)
         }
     }
     return remarks
@@ -91,15 +91,16 @@ extension BundleOutlook {
   /// A widget of the bundle that the file no longer declares, with values of users.
   ///
   /// An installation removes the widget at once, unless another bundle has the widget with the same
-  /// kind. If somebody has edited the file that the host reads, the widget stays for 30 seconds.
+  /// kind, also if the host reads the version later. If somebody has edited the file that the host
+  /// reads, the widget stays for 30 seconds.
   ///
   /// - Parameters:
   ///   - declared: the widgets that the file has.
   ///   - others: the widgets of the other bundles.
-  ///   - isLive: see `BundleOutlook.isLive`.
+  ///   - arrival: of the file.
   static func removed(
     _ known: TaggedWidget, keeping declared: Set<WidgetID>, by set: String,
-    beside others: InstalledWidgets = InstalledWidgets(), isLive: Bool = false
+    beside others: InstalledWidgets = InstalledWidgets(), arrival: Arrival = .installation
   ) -> Remark? {
     let (id, kind) = (known.widget.id, known.widget.kind)
     guard known.widget.applySet == set, !declared.contains(id) else { return nil }
@@ -114,10 +115,7 @@ extension BundleOutlook {
         hint: "bundle \(heir.bundle) has the widget with the same kind. If the daemon accepts that "
           + "bundle, the values stay")
     }
-    let loss =
-      isLive
-      ? "\(removalByHost), with these values"
-      : "the installation removes the widget at once, with these values"
+    let loss = "\(removal(after: arrival)), with these values"
     let reason: String
     if let other = found.first {
       reason = "bundle \(other.bundle) has the widget with the kind \(other.kind), so \(loss)"
@@ -128,14 +126,42 @@ extension BundleOutlook {
         "\(loss), unless a bundle that this command cannot read has the widget with the kind "
         + "\(kind): \(shortened(others.unread))"
     }
-    let step =
-      isLive
-      ? "to keep the values, put the widget back into the file, or add it to the file of another "
-        + "bundle, with the kind \(kind); `widgetctl get \(id) --field error` has the time of the "
-        + "removal"
-      : "to keep the values, leave the widget in the file, or add it to the file of another bundle "
+    let step: String
+    if arrival == .installation {
+      step =
+        "to keep the values, leave the widget in the file, or add it to the file of another bundle "
         + "before the installation, with the kind \(kind)"
+    } else {
+      step =
+        "to keep the values, put the widget back into the file, or add it to the file of another "
+        + "bundle, with the kind \(kind)" + timeOfRemoval(of: id, after: arrival)
+    }
     return Remark(path: "widgets.\(id)", message: message, hint: "\(reason); \(step)")
+  }
+
+  /// How a version of the bundle of a set reaches the host.
+  ///
+  /// - Parameters:
+  ///   - file: the path of the version's file.
+  ///   - shown: see `isRead`.
+  static func arrival(of file: String, by set: String, _ shown: [Widget]) -> Arrival {
+    guard isRead(file, by: set, shown) else { return .installation }
+    return BundleInstaller.isAsInstalled(file) ? .reading : .edit
+  }
+
+  /// What happens to a widget that the file lacks, or has with another kind.
+  static func removal(after arrival: Arrival) -> String {
+    switch arrival {
+    case .installation: "the installation removes the widget at once"
+    case .edit: "widgetd-host removes the widget 30 seconds after it has read the file"
+    case .reading: "widgetd-host removes the widget as soon as it reads the file"
+    }
+  }
+
+  /// `; … has the time of the removal`, if the host promises a time.
+  static func timeOfRemoval(of id: WidgetID, after arrival: Arrival) -> String {
+    arrival == .edit
+      ? "; `widgetctl get \(id) --field error` has the time of the removal" : ""
   }
 
   /// Whether a path is the file from which the host runs the bundle of a set.

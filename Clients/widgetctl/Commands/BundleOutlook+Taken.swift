@@ -42,31 +42,26 @@ extension BundleOutlook {
 
   /// The words about the values of users on a widget that gets another kind.
   private static func lossWords(
-    with id: WidgetID, losing paths: [String], isLive: Bool
+    with id: WidgetID, losing paths: [String], after arrival: Arrival
   ) -> String {
     guard !paths.isEmpty else { return "users have set no values on it" }
     let values = "the values that users set on it: \(shortened(paths))"
-    return isLive
-      ? "\(removalByHost), with \(values); to keep them, give the widget its former kind again, "
-        + "and add a new widget with another id; `widgetctl get \(id) --field error` has the time "
-        + "of the removal"
+    return arrival != .installation
+      ? "\(removal(after: arrival)), with \(values); to keep them, give the widget its former kind "
+        + "again, and add a new widget with another id" + timeOfRemoval(of: id, after: arrival)
       : "the installation deletes \(values); to keep them, leave the widget in the file with its "
         + "former kind, and add a new widget with another id"
   }
-
-  /// What happens to a widget with values of users when somebody edits the file that the host reads.
-  static let removalByHost =
-    "widgetd-host removes the widget 30 seconds after it has read the file"
 
   /// An existing widget with another kind. A bundle replaces its widgets. The widgets of others
   /// stay, and the daemon refuses the bundle.
   ///
   /// - Parameters:
   ///   - paths: the values of users that are lost with a widget of the bundle.
-  ///   - isLive: see `BundleOutlook.isLive`.
+  ///   - arrival: of the file.
   static func replaced(
     _ spec: WidgetSpec, _ known: Widget, by set: String, losing paths: [String] = [],
-    isLive: Bool = false
+    arrival: Arrival = .installation
   ) -> Remark? {
     guard spec.kind != known.kind else { return nil }
     let path = "widgets.\(known.id)"
@@ -75,7 +70,7 @@ extension BundleOutlook {
         path: path,
         message: "widget \"\(known.id)\" changes its kind from \"\(known.kind)\" to "
           + "\"\(spec.kind)\": a new widget replaces it",
-        hint: lossWords(with: known.id, losing: paths, isLive: isLive))
+        hint: lossWords(with: known.id, losing: paths, after: arrival))
     }
     let owner =
       known.applySet.isEmpty

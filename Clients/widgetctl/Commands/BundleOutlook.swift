@@ -29,14 +29,24 @@ struct BundleOutlook: Hashable, Sendable {
     var former: Value?
   }
 
+  /// How the version reaches the host.
+  enum Arrival: Hashable, Sendable {
+    /// Somebody installs the version.
+    case installation
+    /// Somebody has edited the file that the host reads.
+    case edit
+    /// The installer has written the file that the host reads.
+    case reading
+  }
+
   private(set) var remarks: [Remark] = []
   private(set) var kept: [KeptField] = []
   /// The kinds of other bundles and programs, and of the daemon itself. Empty if all widgets of the
   /// bundle have kinds of the bundle.
   private(set) var otherKinds: [KindName] = []
-  /// Whether the file is the one from which the host runs the bundle. The host has then read it
-  /// already, and nobody installs it.
-  private(set) var isLive = false
+  private(set) var arrival = Arrival.installation
+  /// Whether the file is the one from which the host runs the bundle, so that nobody installs it.
+  var isLive: Bool { arrival != .installation }
   /// The reason why the bundle will change nothing: the running host does not run its folder. There
   /// are then no remarks and no kept fields. Nil if the host runs the folder, or may do so later.
   private(set) var absence: String?
@@ -88,8 +98,8 @@ struct BundleOutlook: Hashable, Sendable {
     let set = "bundle/\(bundle.id)"
     let declared = Set(bundle.widgets.compactMap(\.id))
     let shown = try await shown(client, options)
-    outlook.isLive = file.map { isRead($0, by: set, shown) } ?? false
-    let isLive = outlook.isLive
+    let arrival = file.map { BundleOutlook.arrival(of: $0, by: set, shown) } ?? .installation
+    outlook.arrival = arrival
     let inherited = inherited(by: bundle.id, shown)
     let own = inherited.union([set])
     var registered: [KindName: Kind] = [:]
@@ -119,7 +129,7 @@ struct BundleOutlook: Hashable, Sendable {
       }
     }
     outlook.remarks += try await leaving(
-      set, keeping: declared, isLive: isLive, client, options
+      set, keeping: declared, arrival: arrival, client, options
     ) {
       InstalledWidgets(besides: bundle.id, shown, in: folder)
     }
@@ -141,7 +151,7 @@ struct BundleOutlook: Hashable, Sendable {
       let widget = handedOver(found, from: inherited, to: set)
       let remark =
         replaced(
-          spec, widget.widget, by: set, losing: lost(with: widget, of: set), isLive: isLive)
+          spec, widget.widget, by: set, losing: lost(with: widget, of: set), arrival: arrival)
         ?? taken(widget.widget, by: set)
       if let remark { outlook.remarks.append(remark) }
       // A new widget has no values, and those of a refused bundle do not follow from here.
