@@ -88,6 +88,8 @@ final class WatchRounds {
     if group.isEmpty, groups.removeValue(forKey: group.filter) != nil {
       roster.remove(group)
       group.filter.contentFamily.map { context.dropContent(of: $0) }
+      // Without readers there are no rounds, which would end the protection.
+      if groups.isEmpty { postponed = PostponedReaders() }
     }
   }
 

@@ -1,0 +1,91 @@
+import NIOCore
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+@testable import WidgetServer
+
+/// Readers that wait for the end of their `min_interval` or `batch_delay`, or for their turn.
+@Suite struct `A waiting reader` {
+  private static let caller = Caller(uid: 0, pid: 0, client: "")
+  private static let tombstonesMax = 8
+
+  /// A transport that checks what it gets. Used only on the loop.
+  private final class CheckingSink: StreamSink {
+    private(set) var mirror = Mirror()
+    private(set) var fault: (any Error)?
+    var isWritable = true
+
+    func send(_ message: EncodedMessage) {
+      do {
+        try mirror.apply(
+          WireCodec().decode(
+            WatchWidgetsResponse.self, from: Array(message.payload.readableBytesView)))
+      } catch {
+        fault = error
+      }
+    }
+
+    func finish(_ status: RPCStatus?) { if fault == nil { fault = status } }
+  }
+
+  /// Runs a test on the loop of a server with `w0` to `w19`. No slice ends, and a delay can be an hour.
+  private static func onLoop<R: Sendable>(
+    _ body: @escaping @Sendable (ServiceLoop) throws -> R
+  ) async throws -> R {
+    let limits = ServerLimits.with { $0.store.tombstonesMax = tombstonesMax }
+    return try await withServer(limits: limits, log: TestLog.State(image: .sample(count: 20))) {
+      server in
+      try server.onLoop { service in
+        service.context.work.clock = SliceClock.makeStill()
+        service.streams.batchDelayMax = .seconds(3_600)
+        service.streams.minIntervalMax = .seconds(3_600)
+        return try body(service)
+      }
+    }
+  }
+
+  /// Opens a stream, and sends its snapshot.
+  private static func open(
+    _ request: WatchWidgetsRequest, _ sink: CheckingSink, in service: ServiceLoop
+  ) throws -> Subscription {
+    let subscription = try service.streams.open(
+      request, sink: sink, peer: Peer(uid: 1, gid: 1, pid: 1))
+    try turns(service)
+    return subscription
+  }
+
+  /// A turn with a round, and further turns until nobody is ready.
+  private static func turns(_ service: ServiceLoop, _ commands: [Command] = []) throws {
+    let rounds = service.streams.rounds
+    service.turn.open()
+    for command in commands { _ = try service.context.commit(command, by: caller) }
+    repeat {
+      rounds.hurry()
+      service.turn.open()
+      service.turn.finish()
+    } while rounds.hasMore
+  }
+
+  private static func set(_ id: String, _ value: Int64) throws -> Command {
+    try .update(.make(id), WidgetPatch(setData: ["n": .int(value)]))
+  }
+
+  /// Removes widgets, each in a turn.
+  private static func remove(_ numbers: Range<Int>, in service: ServiceLoop) throws {
+    for number in numbers { try turns(service, [.delete(.make("w\(number)"))]) }
+  }
+
+  @Test func `that ends as the last one keeps no removals`() async throws {
+    let count = try await Self.onLoop { service -> Int in
+      let subscription = try Self.open(
+        WatchWidgetsRequest(batchDelay: .seconds(3_600)), CheckingSink(), in: service)
+      try Self.turns(service, [Self.set("w19", 1)])
+      service.streams.forget(subscription)
+      try Self.remove(0..<15, in: service)
+      return service.context.store.removalCount
+    }
+    #expect(count <= Self.tombstonesMax)
+  }
+}
