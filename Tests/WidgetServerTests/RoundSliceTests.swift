@@ -155,23 +155,53 @@ import WidgetProto
     }
   }
 
+  private static func sendEvent(in service: ServiceLoop) throws {
+    service.turn.open()
+    try service.context.commit(
+      .sendEvent(EventDraft(widgetID: .make("w0"), name: "click", isForced: true)), by: caller)
+  }
+
   /// Another process does not have the events.
-  @Test func `events go to all streams before the process gives its connections away`()
-    async throws
-  {
-    try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
+  @Test(arguments: [false, true])
+  func `events go to all streams before the process gives its connections away`(
+    someWait: Bool
+  ) async throws {
+    try await withServer(log: TestLog.State(image: .sample(count: 2))) { server in
       let counts = try server.onLoop { service -> [Int] in
-        let sinks = try Self.open(300, Record(), service) { _ in
+        let record = Record()
+        let sinks = try Self.open(300, record, service) { _ in
           WatchWidgetsRequest(includeEvents: true)
         }
-        service.turn.open()
-        try service.context.commit(
-          .sendEvent(EventDraft(widgetID: .make("w0"), name: "click", isForced: true)),
-          by: Self.caller)
+        if someWait {
+          service.streams.batchDelayMax = .seconds(3_600)
+          _ = try Self.open(1, record, service) { _ in
+            WatchWidgetsRequest(
+              selector: Selector(ids: [.make("w1")]), batchDelay: .seconds(3_600))
+          }
+          try Self.set("w1", 100, in: service)
+          Self.sendAll(service)
+        }
+        try Self.sendEvent(in: service)
         service.finishTurnAndRound()
         return sinks.map(\.mirror.events.count)
       }
       #expect(counts == Array(repeating: 1, count: 300))
+    }
+  }
+
+  /// A look at the clock takes 10 ms, so there are too many streams for the time.
+  @Test func `events delay the handover for a bounded time`() async throws {
+    try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
+      let time = try server.onLoop { service -> TimeAmount in
+        _ = try Self.open(300, Record(), service) { _ in WatchWidgetsRequest(includeEvents: true) }
+        try Self.sendEvent(in: service)
+        let clock = SliceClock.makeOver()
+        service.context.work.clock = clock
+        let start = clock()
+        service.finishTurnAndRound()
+        return clock() - start
+      }
+      #expect(time < ServiceLoop.lastEventsMax + .seconds(1))
     }
   }
 

@@ -101,14 +101,16 @@ final class ServiceLoop {
 
   /// Ends the turn after opening the requested streams, and sends the changes without waiting for
   /// the next round. Refuses the streams that are not open after a while. Readers that a round
-  /// leaves out get the changes in further turns, of a bounded number.
+  /// leaves out get the events in further turns, for a bounded time.
   func finishTurnAndRound() {
-    let slice = context.work.slice(of: ServiceLoop.lastOpeningsMax)
+    let openings = context.work.slice(of: ServiceLoop.lastOpeningsMax)
+    let events = context.work.slice(of: ServiceLoop.lastEventsMax)
     repeat {
       streams.rounds.hurry()
       turn.open()
       turn.finish()
-    } while (turn.hasOpenings && !slice.isOver) || streams.rounds.hasPostponed
+    } while (turn.hasOpenings && !openings.isOver)
+      || (streams.rounds.hasUnsentEvents && !events.isOver)
     turn.refuseOpenings(.shuttingDown)
   }
 
@@ -179,6 +181,8 @@ final class ServiceLoop {
   private static let openingsMax = TimeAmount.milliseconds(2)
   /// The time to open the last streams, before the connections are handed over.
   private static let lastOpeningsMax = TimeAmount.milliseconds(500)
+  /// The time to send the last events, before the connections are handed over.
+  static let lastEventsMax = TimeAmount.seconds(1)
 
   private func commit() {
     var onlyRemoves = false

@@ -49,6 +49,11 @@ final class UserLines<Item> {
     count += 1
   }
 
+  /// Whether an item fulfils a condition. O(items).
+  func contains(where isSo: (Item) -> Bool) -> Bool {
+    lines.values.contains { $0.items.contains(where: isSo) }
+  }
+
   /// Removes all items, and forgets the users.
   func removeAll() -> [Item] {
     let items = lines.values.flatMap { Array($0.items) }

@@ -36,8 +36,6 @@ struct PostponedReaders {
 
   /// The store keeps all removals after this revision. Nil if no reader was left to a later turn.
   var revision: Revision? { present?.revision }
-  /// Whether readers without a delay may be left.
-  var needsTurns: Bool { (present?.turnsLeft ?? 0) > 0 }
 
   /// Readers that have all changes up to a revision are left to later turns.
   ///

@@ -110,9 +110,7 @@ final class Subscription: RoundMember {
     if lacksStore(at: store) { return .store }
     if lacksTheme(of: theme) { return .theme }
     if isCaughtUp { return wantsProgress ? .progress : .nothing }
-    if group.filter.wantsEvents, cursor.sequence < sequence {
-      return .events(after: cursor.sequence)
-    }
+    if lacksEvents(through: sequence) { return .events(after: cursor.sequence) }
     guard group.filter.wantsState else {
       cursor.catchUp()
       return wantsProgress ? .progress : .nothing
@@ -123,6 +121,11 @@ final class Subscription: RoundMember {
       return isTooEarly(at: instant) ? .pause : .changes(since: revision)
     case .transferring(let transfer): return .transfer(transfer)
     }
+  }
+
+  /// Whether the reader has not been sent all events up to this one.
+  func lacksEvents(through sequence: UInt64) -> Bool {
+    group.filter.wantsEvents && !isCaughtUp && cursor.sequence < sequence
   }
 
   func lacksTheme(of revision: Revision) -> Bool {

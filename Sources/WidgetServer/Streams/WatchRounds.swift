@@ -57,8 +57,8 @@ final class WatchRounds {
 
   /// Whether some streams could take more.
   var hasMore: Bool { !ready.isEmpty }
-  /// Whether rounds have left readers to later turns.
-  var hasPostponed: Bool { hasMore && postponed.needsTurns }
+  /// Whether streams that could take more lack events. O(streams that wait to be served).
+  var hasUnsentEvents: Bool { ready.contains { $0.lacksEvents(through: sentSequence) } }
   /// The store keeps all removals after this revision: readers get them in a round, or soon after it.
   var retainedRevision: Revision { min(sentRevision, postponed.revision ?? .max) }
   /// The number of different filters.
