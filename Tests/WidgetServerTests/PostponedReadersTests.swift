@@ -65,16 +65,46 @@ import WidgetModel
     #expect(readers.revision == 5)
     readers.postpone(at: 9, removalCount: 10_000 + maximum)
     Self.endTurns(1, of: &readers, removalCount: 10_100 + maximum)
+    // The next generation has as much room.
+    #expect(readers.revision == 9)
+    Self.endTurns(1, of: &readers, removalCount: 10_100 + 2 * maximum)
+    #expect(readers.revision == 9)
+    Self.endTurns(1, of: &readers, removalCount: 10_200 + 2 * maximum)
     #expect(readers.revision == nil)
   }
 
-  @Test func `with a delay are protected until its end`() {
+  @Test func `with a delay are protected until they are served after its end`() {
     var readers = PostponedReaders()
     readers.postpone(at: 5, removalCount: 0, delayedUntil: Self.at(10))
     Self.endTurns(2 * Self.turnsMax, of: &readers, isLast: true, at: 9)
     #expect(readers.revision == 5)
+    // Another turn can come before the readers become ready.
+    Self.endTurns(1, of: &readers, isLast: true, at: 10)
+    #expect(readers.revision == 5)
+    Self.endTurns(2, of: &readers, at: 10)
+    #expect(readers.revision == 5)
     Self.endTurns(1, of: &readers, isLast: true, at: 10)
     #expect(readers.revision == nil)
+  }
+
+  @Test func `with a delay are protected for a number of turns after its end`() {
+    var readers = PostponedReaders()
+    readers.postpone(at: 5, removalCount: 0, delayedUntil: Self.at(10))
+    Self.endTurns(2 * Self.turnsMax, of: &readers, at: 9)
+    Self.endTurns(1 + Self.turnsMax, of: &readers, at: 10)
+    #expect(readers.revision == 5)
+    Self.endTurns(1, of: &readers, at: 10)
+    #expect(readers.revision == nil)
+  }
+
+  @Test func `that are further behind are protected at once`() {
+    var readers = PostponedReaders()
+    readers.postpone(at: 9, removalCount: 0)
+    readers.postpone(at: 12, removalCount: 0)
+    readers.postpone(at: 7, removalCount: 0, delayedUntil: Self.at(10))
+    #expect(readers.revision == 7)
+    Self.endTurns(1, of: &readers, isLast: true, at: 9)
+    #expect(readers.revision == 7)
   }
 
   @Test func `with a later delay do not prolong that of others`() {
@@ -86,8 +116,8 @@ import WidgetModel
       Self.endTurns(1, of: &readers, isLast: true, at: second)
     }
     #expect(readers.revision == 6)
-    Self.endTurns(1, of: &readers, isLast: true, at: 40)
-    Self.endTurns(1, of: &readers, isLast: true, at: 40)
+    // The end of the delay, and the turn in which the readers are served, for two generations.
+    Self.endTurns(4, of: &readers, isLast: true, at: 40)
     #expect(readers.revision == nil)
   }
 

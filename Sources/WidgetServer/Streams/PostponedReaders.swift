@@ -6,8 +6,9 @@ import WidgetModel
 /// need no new snapshot.
 ///
 /// The protection has bounds. Otherwise readers that come again and again could keep all removals for
-/// ever. Readers that come while others wait are the next generation. Each generation has the same
-/// number of turns, and the time of its delays. At most two exist.
+/// ever. Readers that come while others wait are the next generation. A generation has the time of
+/// its delays, and then a number of turns, in which its readers are served. It also ends when too
+/// many removals have come in it. At most two generations exist.
 ///
 /// A value: the caller passes the ends of turns, the time, and the number of removals that the
 /// store keeps.
@@ -16,18 +17,17 @@ struct PostponedReaders {
     let revision: Revision
     /// The number of kept removals when the generation began.
     let removalCount: Int
-    /// The end of the last delay.
-    var delayedUntil: NIODeadline
-    /// 0 if only readers with a delay are left.
+    /// The end of the last delay. Nil if no reader waits for one.
+    var delayedUntil: NIODeadline?
     var turnsLeft = PostponedReaders.turnsMax
   }
 
   private var present: Generation?
-  /// The revision of the first reader that has come since the present generation began, and the end
-  /// of the last delay.
-  private var next: (revision: Revision, delayedUntil: NIODeadline)?
+  /// The lowest revision of the readers that have come since the present generation began, and the
+  /// end of their last delay.
+  private var next: (revision: Revision, delayedUntil: NIODeadline?)?
 
-  /// The number of turns of a generation.
+  /// The number of turns of a generation, after its delays.
   static let turnsMax = 256
   /// The maximum number of removals that come in a generation, as a multiple of `tombstones_max`.
   static let removalsFactor = 8
@@ -35,15 +35,14 @@ struct PostponedReaders {
   static let removalsFactorOfDelays = 1
 
   /// The store keeps all removals after this revision. Nil if no reader was left to a later turn.
-  var revision: Revision? { present?.revision }
+  var revision: Revision? { present.map { min($0.revision, next?.revision ?? .max) } }
 
   /// Readers that have all changes up to a revision are left to later turns.
   ///
   /// - Parameter delayedUntil: The end of the last `min_interval` or `batch_delay` of these
-  /// readers.
+  /// readers; nil if they do not wait for one.
   mutating func postpone(
-    at revision: Revision, removalCount: Int,
-    delayedUntil: NIODeadline = .uptimeNanoseconds(0)
+    at revision: Revision, removalCount: Int, delayedUntil: NIODeadline? = nil
   ) {
     guard let generation = present else {
       present = Generation(
@@ -51,39 +50,44 @@ struct PostponedReaders {
       return
     }
     if generation.revision == revision {
-      present?.delayedUntil = max(generation.delayedUntil, delayedUntil)
+      present?.delayedUntil = PostponedReaders.later(generation.delayedUntil, delayedUntil)
     } else if let following = next {
-      next = (following.revision, max(following.delayedUntil, delayedUntil))
+      next = (
+        min(following.revision, revision),
+        PostponedReaders.later(following.delayedUntil, delayedUntil)
+      )
     } else {
       next = (revision, delayedUntil)
     }
   }
 
+  private static func later(_ a: NIODeadline?, _ b: NIODeadline?) -> NIODeadline? {
+    guard let a, let b else { return a ?? b }
+    return max(a, b)
+  }
+
   /// Ends a turn.
   ///
-  /// - Parameter isLast: Whether all readers without a delay were served.
+  /// - Parameter isLast: Whether all readers that are ready were served.
   mutating func endTurn(
     isLast: Bool, at now: NIODeadline, removalCount: Int, tombstonesMax: Int
   ) {
-    guard var generation = present else { return }
-    if isLast { generation.turnsLeft = 0 }
+    guard let generation = present else { return }
     let factor =
       isLast ? PostponedReaders.removalsFactorOfDelays : PostponedReaders.removalsFactor
-    if (removalCount - generation.removalCount) / factor > tombstonesMax {
-      self = PostponedReaders()
-      return
-    }
-    guard generation.turnsLeft == 0 else {
-      generation.turnsLeft -= 1
-      present = generation
-      return
-    }
-    guard now >= generation.delayedUntil else {
-      present = generation
-      return
+    if (removalCount - generation.removalCount) / factor <= tombstonesMax {
+      if let end = generation.delayedUntil {
+        // The readers become ready after the delay, in a later turn.
+        if now >= end { present?.delayedUntil = nil }
+        return
+      }
+      if !isLast, generation.turnsLeft > 0 {
+        present?.turnsLeft -= 1
+        return
+      }
     }
     present = next.flatMap { following in
-      guard !isLast || now < following.delayedUntil else { return nil }
+      guard !isLast || following.delayedUntil != nil else { return nil }
       return Generation(
         revision: following.revision, removalCount: removalCount,
         delayedUntil: following.delayedUntil)

@@ -108,13 +108,13 @@ extension WatchRounds {
     _ group: WatchGroup, _ round: Round, from first: Subscription, hasChanges: Bool
   ) {
     let isHurried = group.isHurried(at: round.instant)
-    var delayedUntil = NIODeadline.uptimeNanoseconds(0)
+    var delayedUntil: NIODeadline?
     var next: Subscription? = first
     while let subscription = next {
       leaveBehind(subscription, at: round.fromRevision, round.fromSequence)
       // Begins a `batch_delay`.
       if hasChanges, subscription.holdsBack(at: round.instant, isHurried: isHurried) {
-        delayedUntil = max(delayedUntil, subscription.delayedUntil)
+        delayedUntil = max(delayedUntil ?? subscription.delayedUntil, subscription.delayedUntil)
       }
       markReady(subscription)
       next = group.members.next()
@@ -123,7 +123,7 @@ extension WatchRounds {
   }
 
   /// Keeps the removals after a revision for readers that are left to later turns.
-  func keepRemovals(since revision: Revision, delayedUntil: NIODeadline) {
+  func keepRemovals(since revision: Revision, delayedUntil: NIODeadline?) {
     postponed.postpone(
       at: revision, removalCount: context.store.removalCount, delayedUntil: delayedUntil)
   }
