@@ -88,4 +88,44 @@ import WidgetProto
     }
     #expect(count <= Self.tombstonesMax)
   }
+
+  @Test func `that could not take its change at first misses no removals`() async throws {
+    let fault = try await Self.onLoop { service -> String? in
+      try Self.remove(0..<4, in: service)
+      let sink = CheckingSink()
+      let subscription = try Self.open(
+        WatchWidgetsRequest(batchDelay: .seconds(3_600)), sink, in: service)
+      // The other reader has each change before the next.
+      _ = try Self.open(WatchWidgetsRequest(), CheckingSink(), in: service)
+      sink.isWritable = false
+      try Self.turns(service, [Self.set("w19", 1)])
+      sink.isWritable = true
+      service.streams.rounds.becameWritable(subscription)
+      try Self.remove(4..<14, in: service)
+      _ = subscription.endBatch(at: .now())
+      service.streams.rounds.markReady(subscription)
+      try Self.turns(service)
+      if let fault = sink.fault { return "\(fault)" }
+      let (count, all) = (sink.mirror.widgets.count, service.context.store.count)
+      return count == all ? nil : "it has \(count) of \(all) widgets"
+    }
+    #expect(fault == nil)
+  }
+
+  /// The interval of a stream of the former process begins again.
+  @Test func `of the former process misses no removals`() async throws {
+    let (retained, cursor) = try await Self.onLoop { service -> (Revision, Revision) in
+      let rounds = service.streams.rounds
+      let request = WatchWidgetsRequest(minInterval: .seconds(3_600))
+      let former = try Self.open(request, CheckingSink(), in: service)
+      let handed = former.handOver(
+        streamID: 1, sentRevision: rounds.sentRevision, sentSequence: rounds.sentSequence)
+      service.streams.forget(former)
+      _ = try service.streams.takeOver(
+        request, of: handed, sink: CheckingSink(), peer: Peer(uid: 1, gid: 1, pid: 1))
+      try Self.turns(service, [Self.set("w19", 1)])
+      return (rounds.retainedRevision, handed.cursor)
+    }
+    #expect(retained == cursor)
+  }
 }

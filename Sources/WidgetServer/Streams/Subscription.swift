@@ -93,8 +93,8 @@ final class Subscription: RoundMember {
     case changes(since: Revision)
     case transfer(StreamCursor.Transfer)
     case progress
-    /// Send nothing until `min_interval` or `batch_delay` is over.
-    case pause
+    /// Send no changes after a revision until `min_interval` or `batch_delay` is over.
+    case pause(since: Revision)
     case nothing
   }
 
@@ -118,7 +118,7 @@ final class Subscription: RoundMember {
     switch cursor.position {
     case .caughtUp: return .nothing
     case .behind(let revision):
-      return isTooEarly(at: instant) ? .pause : .changes(since: revision)
+      return isTooEarly(at: instant) ? .pause(since: revision) : .changes(since: revision)
     case .transferring(let transfer): return .transfer(transfer)
     }
   }

@@ -81,10 +81,10 @@ extension WatchRounds {
         hasChanges && subscription.holdsBack(at: round.instant, isHurried: isHurried)
       guard subscription.sink.isWritable, !isTooEarly else {
         context.counters.countReaderBehind()
-        leaveBehind(subscription, at: round.fromRevision, round.fromSequence)
-        if isTooEarly, subscription.sink.isWritable {
-          markReady(subscription)
-          keepRemovals(since: round.fromRevision, delayedUntil: subscription.delayedUntil)
+        if subscription.sink.isWritable {
+          postpone(subscription, at: round.fromRevision, round.fromSequence)
+        } else {
+          leaveBehind(subscription, at: round.fromRevision, round.fromSequence)
         }
         continue
       }
@@ -108,22 +108,26 @@ extension WatchRounds {
     _ group: WatchGroup, _ round: Round, from first: Subscription, hasChanges: Bool
   ) {
     let isHurried = group.isHurried(at: round.instant)
-    var delayedUntil: NIODeadline?
     var next: Subscription? = first
     while let subscription = next {
-      leaveBehind(subscription, at: round.fromRevision, round.fromSequence)
       // Begins a `batch_delay`.
-      if hasChanges, subscription.holdsBack(at: round.instant, isHurried: isHurried) {
-        delayedUntil = max(delayedUntil ?? subscription.delayedUntil, subscription.delayedUntil)
-      }
-      markReady(subscription)
+      if hasChanges { _ = subscription.holdsBack(at: round.instant, isHurried: isHurried) }
+      postpone(subscription, at: round.fromRevision, round.fromSequence)
       next = group.members.next()
     }
-    keepRemovals(since: round.fromRevision, delayedUntil: delayedUntil)
   }
 
-  /// Keeps the removals after a revision for readers that are left to later turns.
-  func keepRemovals(since revision: Revision, delayedUntil: NIODeadline?) {
+  /// Has a reader that is caught up served by itself, in this turn or a later one.
+  func postpone(_ subscription: Subscription, at revision: Revision, _ sequence: UInt64) {
+    leaveBehind(subscription, at: revision, sequence)
+    markReady(subscription)
+    keepRemovals(since: revision)
+  }
+
+  /// Keeps the removals after a revision for a reader that waits for a later turn, or for the end of
+  /// its delay. Removals that are forgotten already do not come back.
+  func keepRemovals(since revision: Revision, delayedUntil: NIODeadline? = nil) {
+    guard revision >= context.store.compactRevision else { return }
     postponed.postpone(
       at: revision, removalCount: context.store.removalCount, delayedUntil: delayedUntil)
   }

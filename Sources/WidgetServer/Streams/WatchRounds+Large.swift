@@ -41,12 +41,8 @@ extension WatchRounds {
       if getsEvents { deliver(events, to: subscription, at: round.instant, isChange: false) }
       guard !subscription.isFinished else { continue }
       // Begins a `batch_delay`.
-      if subscription.holdsBack(at: round.instant, isHurried: isHurried) {
-        keepRemovals(since: round.fromRevision, delayedUntil: subscription.delayedUntil)
-      }
-      leaveBehind(
-        subscription, at: round.fromRevision, getsEvents ? end : round.fromSequence)
-      markReady(subscription)
+      _ = subscription.holdsBack(at: round.instant, isHurried: isHurried)
+      postpone(subscription, at: round.fromRevision, getsEvents ? end : round.fromSequence)
     }
   }
 }

@@ -307,7 +307,9 @@ final class WatchRounds {
       case .changes(let cursor): sendChanges(since: cursor, to: subscription, at: instant)
       case .transfer(let transfer): send(transfer, to: subscription, at: instant)
       case .progress: return sendProgress(subscription)
-      case .pause: return subscription.pause(context) { self.markReady(subscription) }
+      case .pause(let cursor):
+        keepRemovals(since: cursor, delayedUntil: subscription.delayedUntil)
+        return subscription.pause(context) { self.markReady(subscription) }
       case .nothing: return
       }
     }
