@@ -89,6 +89,27 @@ import WidgetProto
     #expect(count <= Self.tombstonesMax)
   }
 
+  /// Rounds have no time for the reader, so they serve it by itself.
+  @Test(arguments: [false, true])
+  func `without a change gets each event at once`(othersChange: Bool) async throws {
+    let counts = try await Self.onLoop { service -> [Int] in
+      let sink = CheckingSink()
+      let request = WatchWidgetsRequest(
+        selector: Selector(ids: [try .make("w0")]), minInterval: .seconds(3_600),
+        includeEvents: true)
+      _ = try Self.open(request, sink, in: service)
+      service.context.work.clock = SliceClock.makeOver()
+      return try (0..<3).map { number in
+        let event = try Command.sendEvent(
+          EventDraft(widgetID: .make("w0"), name: "click", isForced: true))
+        let change = try Self.set("w1", Int64(100 + number))
+        try Self.turns(service, othersChange ? [change, event] : [event])
+        return sink.mirror.events.count
+      }
+    }
+    #expect(counts == [1, 2, 3])
+  }
+
   @Test func `that could not take its change at first misses no removals`() async throws {
     let fault = try await Self.onLoop { service -> String? in
       try Self.remove(0..<4, in: service)

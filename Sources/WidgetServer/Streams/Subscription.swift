@@ -176,6 +176,12 @@ final class Subscription: RoundMember {
   /// The reader gets the rest of the changes now.
   func catchUp() { cursor.catchUp() }
 
+  /// The reader has everything, because no change waits for it. A `batch_delay` begins with a change.
+  func catchUpWithoutChanges(at instant: NIODeadline) {
+    cursor.catchUp()
+    _ = endBatch(at: instant)
+  }
+
   /// Begins a transfer, or continues it.
   func transfer(_ transfer: StreamCursor.Transfer) { cursor.transfer(transfer) }
 

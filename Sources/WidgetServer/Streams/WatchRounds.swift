@@ -308,11 +308,22 @@ final class WatchRounds {
       case .transfer(let transfer): send(transfer, to: subscription, at: instant)
       case .progress: return sendProgress(subscription)
       case .pause(let cursor):
+        guard mayLackChanges(group, since: cursor) else {
+          subscription.catchUpWithoutChanges(at: instant)
+          continue
+        }
         keepRemovals(since: cursor, delayedUntil: subscription.delayedUntil)
         return subscription.pause(context) { self.markReady(subscription) }
       case .nothing: return
       }
     }
+  }
+
+  /// Whether changes may wait for the members at a cursor. A round that leaves a reader out does not
+  /// find out.
+  private func mayLackChanges(_ group: WatchGroup, since cursor: Revision) -> Bool {
+    needsTransfer(group, since: cursor) || hasManyRemovals(group, since: cursor)
+      || frames.changeMessages(group, since: cursor)?.isEmpty != true
   }
 
   /// Sends a stream its changes at once, or begins a transfer if they are many.
