@@ -10,6 +10,7 @@ import WidgetProto
 @Suite struct `A waiting reader` {
   private static let caller = Caller(uid: 0, pid: 0, client: "")
   private static let tombstonesMax = 8
+  private static let scanCostMax = 100
 
   /// A transport that checks what it gets. Used only on the loop.
   private final class CheckingSink: StreamSink {
@@ -34,7 +35,10 @@ import WidgetProto
   private static func onLoop<R: Sendable>(
     _ body: @escaping @Sendable (ServiceLoop) throws -> R
   ) async throws -> R {
-    let limits = ServerLimits.with { $0.store.tombstonesMax = tombstonesMax }
+    let limits = ServerLimits.with {
+      $0.store.tombstonesMax = tombstonesMax
+      $0.store.scanCostMax = scanCostMax
+    }
     return try await withServer(limits: limits, log: TestLog.State(image: .sample(count: 20))) {
       server in
       try server.onLoop { service in
@@ -108,6 +112,23 @@ import WidgetProto
       }
     }
     #expect(counts == [1, 2, 3])
+  }
+
+  /// The search for an event of the reader's widget ends before it.
+  @Test func `does not wait if it is unknown whether an event concerns it`() async throws {
+    let count = try await Self.onLoop { service -> Int in
+      let sink = CheckingSink()
+      let request = WatchWidgetsRequest(
+        selector: Selector(ids: [try .make("w0")]), batchDelay: .seconds(3_600))
+      _ = try Self.open(request, sink, in: service)
+      let events = try (0...Self.scanCostMax).map { number in
+        let id = try WidgetID.make(number < Self.scanCostMax ? "w1" : "w0")
+        return Command.sendEvent(EventDraft(widgetID: id, name: "click", isForced: true))
+      }
+      try Self.turns(service, events + [Self.set("w0", 100)])
+      return sink.mirror.changeSets
+    }
+    #expect(count == 1)
   }
 
   @Test func `that could not take its change at first misses no removals`() async throws {

@@ -47,11 +47,12 @@ extension WatchRounds {
     }
   }
 
+  /// Whether there is an event of a selected widget. If the search costs too much, there may be one.
   private func hasEvent(_ group: WatchGroup, after sequence: UInt64) -> Bool {
     let page = context.store.events(
       after: sequence, limit: 1, costMax: context.limits.store.scanCostMax,
       selecting: group.filter.selector)
-    return !page.events.isEmpty || page.gap != nil
+    return !page.events.isEmpty || page.gap != nil || page.cursor < sentSequence
   }
 
   /// A reader that waits is behind.
