@@ -15,10 +15,11 @@ import WidgetProto
   /// A transport that always takes more.
   private final class CountingSink: StreamSink {
     private(set) var count = 0
+    private(set) var isFinished = false
 
     var isWritable: Bool { true }
     func send(_ message: EncodedMessage) { count += 1 }
-    func finish(_ status: RPCStatus?) {}
+    func finish(_ status: RPCStatus?) { isFinished = true }
   }
 
   /// The objects that are used only on the loop.
@@ -70,6 +71,35 @@ import WidgetProto
       #expect(most == 1)
       // `opened`, the requests, `synced`.
       #expect(counts == Array(repeating: Self.widgetCount + 2, count: Self.providerCount))
+    }
+  }
+
+  /// Each turn has time for one step of one session, and removes a widget of each provider.
+  @Test func `do not end because of removals while others have their turn`() async throws {
+    let limits = ServerLimits.with { $0.store.tombstonesMax = 8 }
+    try await withServer(limits: limits) { server in
+      let held = Held()
+      let areFinished = try server.onLoop { service -> [Bool] in
+        service.context.work.clock = SliceClock.makeStill()
+        service.turn.open()
+        let sinks = (0..<Self.providerCount).map { _ in CountingSink() }
+        for (number, sink) in sinks.enumerated() {
+          try Self.begin("p\(number)", sink, held, in: service)
+        }
+        service.turn.finish()
+        while service.providers.hasMore { service.providers.serve() }
+        service.context.work.clock = SliceClock.makeOver()
+        for number in 0..<6 {
+          service.turn.open()
+          for provider in 0..<Self.providerCount {
+            try service.context.commit(.delete(.make("p\(provider)-\(number)")), by: Self.caller)
+          }
+          service.turn.finish()
+        }
+        while service.providers.hasMore { service.providers.serve() }
+        return sinks.map(\.isFinished)
+      }
+      #expect(areFinished == Array(repeating: false, count: Self.providerCount))
     }
   }
 

@@ -30,6 +30,8 @@ final class ProviderDelivery {
   private var isUnfinished = false
   /// The sessions that are not quiet.
   private var attended: [ServedSession] = []
+  /// The lowest revision of the sessions that the last turn had no time for; nil if there were none.
+  private var leftOutRevision: Revision?
   let quietPlace: QuietPlace
   private var quiet: QuietSessions { quietPlace.sessions }
 
@@ -48,6 +50,15 @@ final class ProviderDelivery {
 
   /// Whether a session could be given more.
   var hasMore: Bool { isUnfinished || audience.servesAgain }
+
+  /// The store keeps all removals after this revision for sessions that wait for their turn, unless
+  /// it has too many.
+  var retainedRevision: Revision {
+    let isFull =
+      context.store.removalCount / PostponedReaders.removalsFactor
+      > context.limits.store.tombstonesMax
+    return isFull ? .max : leftOutRevision ?? .max
+  }
 
   /// Looks at a session that has started, from the next turn's end on.
   func begin(_ session: ServedSession) {
@@ -70,6 +81,7 @@ final class ProviderDelivery {
   /// Serves the sessions that this turn concerns. Call when the turn's group is durable.
   func serve(_ sessions: [String: ServedSession], at instant: NIODeadline) {
     isUnfinished = false
+    leftOutRevision = nil
     let present = QuietSessions(
       revision: context.store.revision, sequence: context.store.lastEventSequence)
     audience.beginServing()
@@ -90,6 +102,9 @@ final class ProviderDelivery {
     audience.look(at: instant)
     attendAffected(sessions, until: present)
     serveAttended(until: present, at: instant)
+    if isUnfinished {
+      leftOutRevision = attended.lazy.filter { $0.sink.isWritable }.map(\.revision).min()
+    }
     if !audience.tellQuietSessions(at: instant) { isUnfinished = true }
   }
 

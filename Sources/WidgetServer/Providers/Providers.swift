@@ -199,6 +199,9 @@ final class Providers {
   /// Whether a session could be given more.
   var hasMore: Bool { delivery.hasMore }
 
+  /// The store keeps all removals after this revision for sessions that wait for their turn.
+  var retainedRevision: Revision { delivery.retainedRevision }
+
   /// Serves all sessions. Call when the turn's group is durable.
   func serve(at instant: NIODeadline = .now()) { delivery.serve(table.byName, at: instant) }
 

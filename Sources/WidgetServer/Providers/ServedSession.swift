@@ -84,6 +84,9 @@ final class ServedSession {
   var kinds: Set<KindName> { widgets.kinds }
   /// Whether the provider is told which of its widgets are watched.
   var includesAudience: Bool { audience != nil }
+  /// The session has looked at all changes of widgets up to this revision. Quiet sessions are at the
+  /// place of all quiet sessions instead.
+  var revision: Revision { widgets.cursor }
   /// The event after which another session of this provider begins.
   var resumePoint: UInt64 { progress.resumePoint }
   /// The number of data requests that wait to be sent.

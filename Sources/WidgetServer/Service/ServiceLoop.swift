@@ -193,7 +193,9 @@ final class ServiceLoop {
         onlyRemoves = true
       }
     }
-    context.commitGroup(retaining: streams.rounds.retainedRevision, onlyRemoved: onlyRemoves)
+    context.commitGroup(
+      retaining: min(streams.rounds.retainedRevision, providers.retainedRevision),
+      onlyRemoved: onlyRemoves)
     turn.groupEnded()
   }
 
