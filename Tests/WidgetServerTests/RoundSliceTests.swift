@@ -176,7 +176,7 @@ import WidgetProto
           service.streams.batchDelayMax = .seconds(3_600)
           _ = try Self.open(1, record, service) { _ in
             WatchWidgetsRequest(
-              selector: Selector(ids: [.make("w1")]), batchDelay: .seconds(3_600))
+              selector: Selector(ids: [try .make("w1")]), batchDelay: .seconds(3_600))
           }
           try Self.set("w1", 100, in: service)
           Self.sendAll(service)

@@ -41,7 +41,7 @@ import WidgetProto
     }
     return try await withServer(limits: limits, log: TestLog.State(image: .sample(count: 20))) {
       server in
-      try server.onLoop { service in
+      try server.onLoop { service -> R in
         service.context.work.clock = SliceClock.makeStill()
         service.streams.batchDelayMax = .seconds(3_600)
         service.streams.minIntervalMax = .seconds(3_600)
