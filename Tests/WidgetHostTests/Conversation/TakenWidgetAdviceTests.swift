@@ -21,7 +21,7 @@ struct TakenWidgetAdviceTests {
       words
         == (isOfSameKind
           ? "\(advice): this bundle then takes it over with its values"
-          : "\(advice). With its kind j in this file, too, this bundle then takes it over with its"
-            + " values. With another kind, the values are lost"))
+          : "\(advice). If this file gives w the kind j, this bundle takes w over with its values. With"
+            + " another kind, the values are lost"))
   }
 }

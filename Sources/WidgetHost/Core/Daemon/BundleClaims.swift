@@ -75,8 +75,8 @@ struct BundleClaims: Sendable {
         + " delete \"\(taken.id)\" from the file of bundle \(other)"
         + (isOfSameKind
           ? ": this bundle then takes it over with its values"
-          : ". With its kind \(taken.kind) in this file, too, this bundle then takes it over with its"
-            + " values. With another kind, the values are lost")
+          : ". If this file gives \(taken.id) the kind \(taken.kind), this bundle takes \(taken.id) over"
+            + " with its values. With another kind, the values are lost")
     }
     if isOfSameKind {
       step =
