@@ -359,7 +359,8 @@ struct HostStateTests {
     read.widgets = [WidgetSpec(id: id, kind: kind)]
     let opened = state.found(.bundle(read, digest: 1), in: "/b/x", at: now)
     let generation = try #require(opened.generations.first)
-    var widget = Widget(id: id, kind: kind, applySet: "bundle/b", createdRevision: 1, revision: 1)
+    var widget = Widget(
+      id: id, kind: kind, createdRevision: 1, revision: 1, applySet: "bundle/b")
     widget.data["n"] = .int(5)
     _ = state.handle(.snapshot([widget]), generation: generation, at: now)
     #expect(state.handle(.snapshot([widget]), generation: generation, at: now).reports == [])

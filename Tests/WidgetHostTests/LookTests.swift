@@ -124,6 +124,22 @@ struct LookTests {
       state.looked().reports == ["\(words); remove /b/c-old, or change the id in its file"])
   }
 
+  /// The third folder is the first one under another name, which comes first in the look.
+  @Test mutating func `a further copy is told which folder runs after the first is gone`() throws {
+    for path in ["/b/wrong", "/c/zed"] {
+      _ = state.found(try found("zed", kind: "k"), in: path, at: now)
+    }
+    _ = state.looked()
+    _ = state.found(try found("zed", kind: "k"), in: "/b/zed", at: now)
+    _ = state.lost("/b/wrong", .missing, at: now)
+    let problem =
+      "bundle zed is in /c/zed, too, and the host uses that one; remove /b/zed, or change the id in"
+      + " its file"
+    #expect(state.looked().reports == [problem])
+    #expect(state.standings.map(\.path) == ["/c/zed", "/b/zed"])
+    #expect(state.standings.map(\.problem) == ["", problem])
+  }
+
   @Test mutating func `a missing kind is reported beside many kinds of other bundles`() throws {
     let kinds = (10..<30).map { "k\($0)" }
     let shapes = kinds.map { "\($0): {data: {n: 1}, content: {label: x}}" }

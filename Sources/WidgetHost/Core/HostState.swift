@@ -124,16 +124,7 @@ public struct HostState: Sendable {
       outputs += leaveAbsent(bundle, for: path)
       outputs += inherit(bundle, at: now)
       if let holder = running[bundle.id], holder.folder != path {
-        let isHolderMisnamed =
-          Paths.lastComponent(path) == bundle.id
-          && Paths.lastComponent(holder.folder) != bundle.id
-        let problem =
-          (runs(holder)
-            ? "bundle \(bundle.id) runs from \(holder.folder), so \(path) does not run"
-            : "bundle \(bundle.id) is in \(holder.folder), too, and the host uses that one")
-          + "; remove \(isHolderMisnamed ? holder.folder : path), or change the id in its file"
-        folders.set(path, problem: problem)
-        unsaid.doubles[path] = problem
+        noteCopy(of: holder, in: path)
       } else if isMended {
         outputs += setProblem(running[bundle.id]?.refusal, of: bundle.id, at: now)
         if before?.absence == nil {
@@ -144,6 +135,20 @@ public struct HostState: Sendable {
       }
     }
     return outputs + standing()
+  }
+
+  /// Notes that a folder has a bundle that the host uses from another folder.
+  private mutating func noteCopy(of holder: RunningBundle, in path: String) {
+    let id = holder.instance.bundle.id
+    let isHolderMisnamed =
+      Paths.lastComponent(path) == id && Paths.lastComponent(holder.folder) != id
+    let problem =
+      (runs(holder)
+        ? "bundle \(id) runs from \(holder.folder), so \(path) does not run"
+        : "bundle \(id) is in \(holder.folder), too, and the host uses that one")
+      + "; remove \(isHolderMisnamed ? holder.folder : path), or change the id in its file"
+    folders.set(path, problem: problem)
+    unsaid.doubles[path] = problem
   }
 
   /// Withdraws a bundle that an earlier host left behind, unless this host runs it.
@@ -229,7 +234,14 @@ public struct HostState: Sendable {
     guard let (ended, ends) = end(id) else { return [] }
     if let path = folders.holding(id).first, let bundle = folders[path]?.bundle {
       folders.set(path, problem: nil)
-      return ends + start(bundle, in: path, at: now)
+      let starts = start(bundle, in: path, at: now)
+      // The problems of further copies name the former folder.
+      if let holder = running[id] {
+        for copy in folders.holding(id).dropFirst() where folders[copy]?.isBroken == false {
+          noteCopy(of: holder, in: copy)
+        }
+      }
+      return ends + starts
     }
     let note = mayHaveRun(id) ? removalNote(of: ended.instance) : nil
     let unmark = unmark(ended)
