@@ -83,6 +83,19 @@ extension FailureTests {
     #expect(reports(&scene) == [])
   }
 
+  @Test func `a source that fails again after its error was cleared is in the log`() throws {
+    var scene = try scene()
+    try fail(&scene)
+    _ = reports(&scene)
+    try scene.change { $0.error = nil }
+    for isFirst in [true, false] {
+      try fail(&scene)
+      #expect(messages(scene) == ["Feed failed: cat failed"])
+      let told = isFirst ? ["bundle b: widget w: source feed: cat failed (again)"] : []
+      #expect(reports(&scene) == told)
+    }
+  }
+
   /// The file has a mistake when the next host begins, so that the error of the mistake comes before
   /// an instance.
   @Test(arguments: [false, true])

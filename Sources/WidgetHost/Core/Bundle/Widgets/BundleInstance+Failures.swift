@@ -66,7 +66,7 @@ extension BundleInstance {
     // Report only a new code: a source that fails every second would fill the log.
     if known?.status.code != status.code {
       effects.append(.report("\(place(id, key)): \(status.message)"))
-    } else if cause != .time, allowances.takeReport() {
+    } else if cause != .time || known?.isCleared == true, allowances.takeReport() {
       effects.append(.report("\(place(id, key)): \(status.message) (again)"))
     }
     standing.set(id, key, failure)
