@@ -397,6 +397,21 @@ struct BundleFolderTests {
     #expect(left(before: .latest) == [true, false, false])
   }
 
+  /// The folder of the bundle is in the folder of bundles, or a link leads to it.
+  @Test(arguments: [true, false])
+  func `a mark from before the last start of its bundle is deleted`(isLinked: Bool) throws {
+    let (place, other) = (try Place(nil), try Place(nil))
+    let mark = "\(place.path)/\(BundleRemovalMark.name(of: "desk"))"
+    try Data().write(to: URL(fileURLWithPath: mark))
+    let path = isLinked ? other.bundle : place.bundle
+    for loaded in [Timestamp.epoch, .latest] {
+      BundleFolders.dropMarks(
+        in: [place.path, other.path], but: [.init(id: "desk", path: path, loaded: loaded)],
+        [path: place.path])
+      #expect((access(mark, F_OK) == 0) == (loaded == .epoch))
+    }
+  }
+
   @Test(arguments: [(true, false), (false, true)])
   func `only a folder that somebody has named must exist`(isUsual: Bool, isProblem: Bool) throws {
     let place = try Place()

@@ -202,18 +202,28 @@ enum BundleFolders {
       seconds: Int64(status.st_mtim.tv_sec), nanoseconds: Int32(status.st_mtim.tv_nsec))
   }
 
-  /// Deletes the marks from before the start of the host that are not about bundles that the daemon
-  /// has from the same folder.
+  /// Deletes the marks that say nothing any more: those about bundles that the folder does not have,
+  /// and those from before the last start of their bundle.
+  ///
+  /// - Parameters:
+  ///   - bundles: the bundles that the host, or the daemon, has.
+  ///   - rootOf: the folder of bundles that has a bundle's folder, or a link to it.
+  ///   - start: Later marks stay.
   static func dropMarks(
-    in roots: [String], but bundles: [HostState.Remembered], before start: Timestamp
+    in roots: [String], but bundles: [HostState.Remembered], _ rootOf: [String: String] = [:],
+    before start: Timestamp = .latest
   ) {
     for root in roots {
       let place = FileReading.resolved(root) ?? root
-      let kept = Set(
-        bundles.filter { Paths.parent($0.path) == place }.map { BundleRemovalMark.name(of: $0.id) })
-      for name in marks(in: root) where !kept.contains(name) {
+      let here = bundles.filter { rootOf[$0.path] == root || Paths.parent($0.path) == place }
+      for name in marks(in: root) {
+        let starts = here.filter { BundleRemovalMark.name(of: $0.id) == name }
+          .map { $0.loaded ?? .epoch }
         let mark = "\(root)/\(name)"
-        if let made = time(ofMark: mark), made < start { unlink(mark) }
+        guard let made = time(ofMark: mark), made < min(start, starts.min() ?? start) else {
+          continue
+        }
+        unlink(mark)
       }
     }
   }

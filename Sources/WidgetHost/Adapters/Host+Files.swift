@@ -135,8 +135,17 @@ extension Host {
         suspicion: look.suspicion)
     }
     handle(machine.looked(at: now))
+    if isRoot { await dropMarks() }
     let kept = Set(machine.bundles.knownFolders).union(watchedFolders)
     rootOfFolder = rootOfFolder.filter { kept.contains($0.key) }
+  }
+
+  /// Deletes the marks of removed bundles that say nothing any more. Before the daemon's first answer,
+  /// the host does not know all bundles.
+  private func dropMarks() async {
+    guard machine.bundles.formerIDs != nil else { return }
+    let (roots, bundles, rootOf) = (options.roots, machine.bundles.occupants, rootOfFolder)
+    await Host.blocking { () -> Void in BundleFolders.dropMarks(in: roots, but: bundles, rootOf) }
   }
 
   private func lookAtRoots() async {
