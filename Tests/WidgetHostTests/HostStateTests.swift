@@ -109,6 +109,7 @@ struct HostStateTests {
     _ = state.found(bundle(), in: "/b/x", at: now)
     let second = state.found(bundle(), in: "/b/y", at: now)
     #expect(second.opened.isEmpty)
+    #expect(second.shown.last?.hasPrefix("a failed bundle a is in /b/x, too") == true)
     #expect(state.looked().reports.first?.contains("/b/x") == true)
     #expect(standing("a")?.state == .running)
     #expect(standing("y")?.state == .failed)

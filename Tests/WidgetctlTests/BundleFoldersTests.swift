@@ -45,6 +45,14 @@ import WidgetModel
         """)
   }
 
+  @Test(arguments: [("bundle/zed", "zed"), ("bundle/zed-2", "zed (second copy in /b/zed)")])
+  func `the second copy of a bundle is named with its folder`(id: String, title: String) throws {
+    var widget = Samples.widget
+    widget.id = try #require(WidgetID(id))
+    widget.data = ["id": .string("zed"), "path": .string("/b/zed")]
+    #expect(BundleStanding(widget).title == title)
+  }
+
   @Test func `a bundle that runs from another folder is named with this folder`() throws {
     let root = BundleHost.resolved(NSTemporaryDirectory() + "bundles-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(atPath: root) }

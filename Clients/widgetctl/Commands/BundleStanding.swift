@@ -30,6 +30,12 @@ struct BundleStanding: Hashable, Sendable {
   /// Whether a host has a session.
   private(set) var isHosted = false
 
+  /// Whether the bundle runs from another folder than this one.
+  private(set) var isCopy = false
+
+  /// `zed`, `zed (second copy in /b/zed)`
+  var title: String { isCopy ? "\(id) (second copy in \(path))" : id }
+
   /// Whether it should run and does not. In the state `failed`, the previous version can run.
   var hasFailed: Bool { isBad && !isElsewhere && !isFailing }
 
@@ -88,6 +94,7 @@ struct BundleStanding: Hashable, Sendable {
     othersFirst = texts("othersFirst")
     remarks = texts("remarks").map(kept)
     runs = widget.data["runs"] == .bool(true)
+    isCopy = (OwnerName.bundle(widget.id.rawValue) ?? id) != id
   }
 
   /// A bundle whose state no widget shows.

@@ -52,9 +52,9 @@ struct StatusCommand: AsyncParsableCommand {
         report.host = await BundleHost.ask(global)
         if case .running = report.host {
           let standings = await BundleStanding.all(at: choice.path)
-          report.failedBundles = standings.filter(\.hasFailed).map(\.id)
-          report.failingBundles = standings.filter(\.isFailing).map(\.id)
-          report.stoppedBundles = standings.filter(\.isElsewhere).map(\.id)
+          report.failedBundles = standings.filter(\.hasFailed).map(\.title)
+          report.failingBundles = standings.filter(\.isFailing).map(\.title)
+          report.stoppedBundles = standings.filter(\.isElsewhere).map(\.title)
         }
       }
       if answers.level == .owner || answers.level == .client {

@@ -55,9 +55,9 @@ extension Facts {
     return Bundles(
       folder: folder, count: installed.count, host: host,
       declared: host.isMissing ? standings.count : 0,
-      failed: host.isMissing ? [] : standings.filter(\.hasFailed).map(\.id),
-      failing: host.isMissing ? [] : standings.filter(\.isFailing).map(\.id),
-      stopped: host.isMissing ? [] : standings.filter(\.isElsewhere).map(\.id))
+      failed: host.isMissing ? [] : standings.filter(\.hasFailed).map(\.title),
+      failing: host.isMissing ? [] : standings.filter(\.isFailing).map(\.title),
+      stopped: host.isMissing ? [] : standings.filter(\.isElsewhere).map(\.title))
   }
 
   // MARK: - Files

@@ -7,7 +7,10 @@ extension HostState {
   public struct Standing: Hashable, Sendable {
     public enum State: String, Hashable, Sendable { case running, failing, failed, stopped }
 
+    /// The id in the name of its widget.
     public var id: String
+    /// The id in its file, if the bundle runs from another folder.
+    public var copyOf: String?
     public var name: String
     public var version: String
     public var state: State
@@ -58,7 +61,8 @@ extension HostState {
       let more = failures.count - lines.count
       result.append(
         Standing(
-          id: name, name: (shown?.name ?? former?.name) ?? "",
+          id: name, copyOf: current == nil ? folder.bundle?.id : nil,
+          name: (shown?.name ?? former?.name) ?? "",
           version: (shown?.version ?? former?.version) ?? "",
           state: isStopping
             ? .stopped : problem != nil ? .failed : failures.isEmpty ? .running : .failing,

@@ -151,7 +151,7 @@ extension HostState {
     return WidgetSpec(
       id: id, kind: kind, family: .small,
       data: [
-        "id": .string(standing.id), "name": .string(standing.name),
+        "id": .string(standing.copyOf ?? standing.id), "name": .string(standing.name),
         "version": .string(standing.version), "state": .string(standing.state.rawValue),
         "problem": .string(standing.problem), "path": .string(standing.path), "heir": .string(""),
         "loaded": standing.loaded.map { .timestamp($0) } ?? .null,
