@@ -73,7 +73,8 @@ extension HostState {
       let id = widget.id
       let isDeclared = current.instance.bundle.widgets.contains { $0.id == id }
       let what = isDeclared ? "gives widget \(id) another kind" : "no longer has widget \(id)"
-      return "the file \(what); \(Holds.advice(by: widget.end, isDeclared: isDeclared))"
+      let end = widget.isPaused ? nil : widget.end
+      return "the file \(what); \(Holds.advice(by: end, isDeclared: isDeclared))"
     }
   }
 

@@ -300,9 +300,38 @@ extension HandOverTests {
     pass(.seconds(5))
     run(machine.found(.broken(problem: "wrong", digest: 98), in: "/b/x", at: time))
     pass(limit)
-    // The time of the removal has moved.
-    #expect(widget("w")?.error?.message.contains("by 1970-01-01T00:01:05Z") == true)
     #expect(widget("w")?.error?.since == start)
+  }
+
+  @Test(arguments: [true, false])
+  mutating func `a time that stands still because of the file is not shown, and begins again`(
+    isMistake: Bool
+  ) throws {
+    func remarks() -> String { "\(widget("bundle/a")?.data["remarks"] ?? .null)" }
+    try begin("w: {kind: k}, v: {kind: k}")
+    tellNews()
+    try edit("a", "v: {kind: k}")
+    pass(.seconds(10))
+    if isMistake {
+      run(machine.found(.broken(problem: "wrong", digest: 99), in: "/b/x", at: time))
+    } else {
+      lose(.unavailable("/b does not exist"))
+    }
+    let before = updates.count
+    for _ in 0..<3 {
+      #expect(error("w").contains("; undo that, or declare the widget"))
+      #expect(remarks().contains("; undo that, or declare the widget"))
+      pass(limit)
+    }
+    #expect(updates.count == before)
+    try edit("a", "v: {kind: k}, v2: {kind: k}")
+    for words in [error("w"), remarks()] {
+      #expect(words.contains("; undo that by 1970-01-01T00:02:10Z, or"))
+    }
+    pass(limit - .seconds(1))
+    #expect(state("w") == "bundle/a stale a user's")
+    pass(.seconds(1))
+    #expect(widget("w") == nil)
   }
 
   // MARK: Kinds of others

@@ -439,6 +439,25 @@ extension DaemonConversation {
       known.subtracting(ready), dueAt: now.uptime, until: now.uptime + limits.absenceMax)
   }
 
+  /// Shows no time while a mistake in the file of a bundle, or a folder that cannot be read, lets the
+  /// time of its widgets stand still. See `postponeHolds`.
+  mutating func pauseHolds(at now: HostTime) {
+    guard !holds.isEmpty else { return }
+    var kept: [String: Set<WidgetID>] = [:]
+    for link in links.all {
+      let id = link.bundle.id
+      let isMissing = missing.contains(id)
+      let isUnreadable = isMissing && removals[id] == nil && host.isHolding
+      guard isUnreadable || broken.contains(id) else { continue }
+      for set in claims(of: link.bundle).sets {
+        kept[set] = isMissing ? [] : Set(link.bundle.kindsOfWidgets.keys)
+      }
+    }
+    holds.pause(until: now.uptime + limits.absenceMax) { id, set in
+      kept[set].map { !$0.contains(id) } ?? false
+    }
+  }
+
   /// A missing bundle takes its waiting widgets with it. So their time ends when the bundle is
   /// removed.
   mutating func followRemovals() {

@@ -189,6 +189,7 @@ struct DaemonConversation: Sendable {
     proceedWithdrawals()
     proceedStanding()
     proceedMarks()
+    pauseHolds(at: now)
     followRemovals()
     showHolds(at: now)
     changeHeld()

@@ -15,6 +15,8 @@ struct Holds: Sendable {
     /// or while another bundle takes the widget over. The promise stays: if the bundle is removed
     /// meanwhile, its widgets stay until this time.
     var runs = true
+    /// Whether the time stands still because of the bundle's file, so that no error has it.
+    var isPaused = false
   }
 
   /// The parts of the error of a widget that waits.
@@ -27,7 +29,8 @@ struct Holds: Sendable {
     /// The values of users, for people.
     let values: String
 
-    func words(by end: Timestamp) -> String {
+    /// - Parameter end: nil while the time stands still.
+    func words(by end: Timestamp?) -> String {
       "\(change); \(Holds.advice(by: end, isDeclared: isDeclared)): \(values)"
     }
 
@@ -66,6 +69,8 @@ struct Holds: Sendable {
     /// The end that the widget's error has, also on the wall clock. The error stays if the clock is
     /// set.
     var shown: (end: Duration, time: Timestamp)?
+    /// Whether the time stands still because nobody knows the widgets of the bundle's file.
+    var isPaused = false
     /// The beginning of the wait, as the error has it.
     var since: Timestamp?
     /// The error that the host has set last.
@@ -119,7 +124,9 @@ struct Holds: Sendable {
   func shown(of claims: BundleClaims) -> [Waiting] {
     holds.compactMap { id, hold -> Waiting? in
       guard claims.has(hold.set), hold.phase != .over, let shown = hold.shown else { return nil }
-      return Waiting(id: id, end: shown.time, deadline: shown.end, runs: hold.end != nil)
+      return Waiting(
+        id: id, end: shown.time, deadline: shown.end, runs: hold.end != nil,
+        isPaused: hold.isPaused)
     }.sorted { WidgetID.inOrder($0.id, $1.id) }
   }
 
@@ -352,10 +359,12 @@ struct Holds: Sendable {
     guard let hold = holds[id] else { return nil }
     if hold.phase == .recalled { return hold.recallWords }
     guard let cause = hold.cause, let end = hold.end else { return nil }
-    if let shown = hold.shown, shown.end == end { return cause.words(by: shown.time) }
-    let time = Holds.time(of: end, at: now)
+    let time =
+      if let shown = hold.shown, shown.end == end { shown.time } else {
+        Holds.time(of: end, at: now)
+      }
     holds[id]?.shown = (end, time)
-    return cause.words(by: time)
+    return cause.words(by: hold.isPaused ? nil : time)
   }
 
   /// An end on the wall clock.
@@ -366,9 +375,12 @@ struct Holds: Sendable {
   /// The next step for the user of a widget that waits, and what happens without it. The time of
   /// day stays true, whenever it is read.
   ///
-  /// - Parameter isDeclared: see `Cause`.
-  static func advice(by end: Timestamp, isDeclared: Bool) -> String {
-    "undo that\(HostState.endPrefix)\(RFC3339.text(end)), or "
+  /// - Parameters:
+  ///   - end: nil while the time stands still.
+  ///   - isDeclared: see `Cause`.
+  static func advice(by end: Timestamp?, isDeclared: Bool) -> String {
+    let time = end.map { HostState.endPrefix + RFC3339.text($0) } ?? ""
+    return "undo that\(time), or "
       + (isDeclared
         ? "the widget is removed"
         : "\(WidgetOffer.advice); otherwise it is removed")
@@ -397,6 +409,22 @@ struct Holds: Sendable {
   mutating func delay(_ id: WidgetID, until end: Duration, longest: Duration) {
     guard let hold = holds[id], hold.end != nil else { return }
     holds[id]?.phase = .waiting(until: min(end, hold.firstEnd + longest))
+  }
+
+  /// Lets the time of these widgets stand still, and the time of all others run. If the time of a
+  /// widget runs again, it begins again.
+  ///
+  /// - Parameter isPaused: whether the time of a widget in a set stands still.
+  mutating func pause(until end: Duration, _ isPaused: (WidgetID, String) -> Bool) {
+    for (id, hold) in holds {
+      let wasPaused = hold.isPaused
+      guard isPaused(id, hold.set) != wasPaused else { continue }
+      holds[id]?.isPaused = !wasPaused
+      areErrorsOutdated = true
+      guard wasPaused, let before = hold.end, before < end else { continue }
+      holds[id]?.firstEnd += end - before
+      holds[id]?.phase = .waiting(until: end)
+    }
   }
 
   /// Moves the ends of widgets whose bundles cannot remove them now: the daemon is away, it refuses
