@@ -50,6 +50,21 @@ struct RememberedTroubleTests {
     #expect(state.troubles["bundle/a"]?.since == (isFirst ? now.wall : nil))
   }
 
+  @Test mutating func `a widget that waits is named by the next host if the file has a mistake`() {
+    _ = state.found(.broken(problem: Self.broken, digest: 1), in: "/b/x", at: now)
+    let lines = [
+      "the file no longer has widget w; undo that by 1970-01-01T00:00:30Z, or declare it",
+      "the file gives widget v another kind; undo that, or the widget is removed",
+      "3:1: unknown kind",
+    ]
+    var former = known(Self.broken)
+    former.shown["remarks"] = .list(lines.map { .string($0) })
+    let told = [lines[0].replacing(" by 1970-01-01T00:00:30Z", with: ""), lines[1]]
+    #expect(state.remembered([former], at: now).reports == told.map { "bundle a: \($0)" })
+    #expect(state.standings.first?.remarks == told)
+    #expect(state.remembered([former], at: now).reports == [], "only once")
+  }
+
   /// A version with the widget is loaded or refused, or another bundle takes the widget over. The
   /// error can still have the time.
   @Test(arguments: [true, false])

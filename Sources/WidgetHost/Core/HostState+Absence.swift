@@ -348,6 +348,10 @@ extension HostState {
       // The bundle of a folder with a broken file is not known, so use the remembered id.
       guard let folder = folders[known.path], folder.bundle == nil, folder.problem != nil
       else { continue }
+      // The log of the last host is not the log of this one.
+      if !folder.remembers(known.id) {
+        outputs += known.heldRemarks.map { .report("bundle \(known.id): \($0)") }
+      }
       folders.remember(known)
     }
     // A folder with a broken file may have any bundle. Other folders count by their bundles, not by

@@ -72,10 +72,19 @@ extension HostState {
     return current.held.filter(\.runs).prefix(limits.failuresShownMax).map { widget in
       let id = widget.id
       let isDeclared = current.instance.bundle.widgets.contains { $0.id == id }
-      let what = isDeclared ? "gives widget \(id) another kind" : "no longer has widget \(id)"
+      let what =
+        isDeclared ? "\(HostState.given) \(id) another kind" : "\(HostState.lacked) \(id)"
       let end = widget.isPaused ? nil : widget.end
-      return "the file \(what); \(Holds.advice(by: end, isDeclared: isDeclared))"
+      return "\(what); \(Holds.advice(by: end, isDeclared: isDeclared))"
     }
+  }
+
+  private static let given = "the file gives widget"
+  private static let lacked = "the file no longer has widget"
+
+  /// Whether a remark is about a widget that waits for its removal.
+  static func isHeldRemark(_ line: String) -> Bool {
+    line.hasPrefix(given) || line.hasPrefix(lacked)
   }
 
   /// The remarks on a bundle's file that apply: other bundles may provide the kinds that it lacks.

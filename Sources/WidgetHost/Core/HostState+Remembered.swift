@@ -31,10 +31,7 @@ extension HostState {
     var widgetCount: Int { count("widgets") }
     var otherCount: Int { count("others") }
 
-    var others: [String] {
-      guard case .list(let names)? = shown["othersFirst"] else { return [] }
-      return names.compactMap { if case .string(let name) = $0 { name } else { nil } }
-    }
+    var others: [String] { texts("othersFirst") }
 
     /// The events that the kinds react to, by kind.
     var handled: [KindName: [String]] {
@@ -53,15 +50,22 @@ extension HostState {
     /// The times in its problem and its remarks at which the last host was to remove the bundle, or
     /// widgets that its file lacked.
     var promises: [Timestamp] {
-      var lines = [text("problem")]
-      if case .list(let remarks)? = shown["remarks"] {
-        lines += remarks.compactMap { if case .string(let text) = $0 { text } else { nil } }
-      }
-      return lines.flatMap { line in
+      ([text("problem")] + texts("remarks")).flatMap { line in
         line.ranges(of: HostState.endPrefix).compactMap { range in
           let time = line[range.upperBound...].prefix { $0 != "," && $0 != " " }
           return RFC3339.timestamp(String(time))
         }
+      }
+    }
+
+    /// The lines about widgets that the file lacked, without their times. These stand still, or the
+    /// widgets go with the bundle.
+    var heldRemarks: [String] {
+      texts("remarks").filter(HostState.isHeldRemark).map { line in
+        guard let start = line.firstRange(of: HostState.endPrefix),
+          let end = line[start.upperBound...].firstIndex(of: ",")
+        else { return line }
+        return "\(line[..<start.lowerBound])\(line[end...])"
       }
     }
 
@@ -75,6 +79,11 @@ extension HostState {
 
     private func text(_ key: String) -> String {
       if case .string(let text)? = shown[key] { text } else { "" }
+    }
+
+    private func texts(_ key: String) -> [String] {
+      guard case .list(let texts)? = shown[key] else { return [] }
+      return texts.compactMap { if case .string(let text) = $0 { text } else { nil } }
     }
 
     private func count(_ key: String) -> Int {

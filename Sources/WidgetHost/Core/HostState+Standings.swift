@@ -54,6 +54,7 @@ extension HostState {
       let shown = current?.instance.bundle ?? folder.bundle
       // The bundle that an earlier host ran, before this host has read a valid file.
       let former = shown == nil ? folder.remembered.last : nil
+      let waiting = heldRemarks(current) + (former?.heldRemarks ?? [])
       let others = current?.instance.others
       let otherNames = others?.names(countMax: limits.othersShownMax)
       let failures = current?.instance.failures ?? []
@@ -75,7 +76,7 @@ extension HostState {
           otherCount: (others?.ids.count ?? former?.otherCount) ?? 0,
           others: (otherNames ?? former?.others) ?? [],
           handled: (current?.instance.bundle.handledEvents ?? former?.handled) ?? [:],
-          remarks: heldRemarks(current) + (current?.losses ?? [])
+          remarks: waiting + (current?.losses ?? [])
             + (shown?.defaults.problems ?? [])
             + (shown.map(remarks(of:)) ?? []).map(\.description)))
     }
