@@ -30,6 +30,11 @@ extension HandOverTests {
     }
   }
 
+  /// The reports of removals and refusals.
+  private var warnings: [String] {
+    reports.filter { $0.contains("undo that") || $0.contains("refuses the bundle") }
+  }
+
   private var loads: Int { notes.count { $0.hasPrefix("bundle b ") && $0.contains("loaded") } }
 
   @Test(arguments: [true, false], [true, false])
@@ -135,6 +140,34 @@ extension HandOverTests {
     }
     pass(.seconds(2))
     #expect(state("w") == "bundle/b fresh a user's" && daemon.lost.isEmpty)
+    #expect(warnings == [])
+  }
+
+  /// The bundle that gets the widget declares first.
+  @Test mutating func `so does a widget that moves to the first bundle`() throws {
+    try edit("b", "u: {kind: j}, w: {kind: k}", kinds: ["j"], in: "/b/y")
+    try begin("v: {kind: k}")
+    try restart {
+      try $0.edit("a", "v: {kind: k}, w: {kind: k}")
+      try $0.edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")
+    }
+    pass(.seconds(2))
+    #expect(state("w") == "bundle/a fresh a user's" && daemon.lost.isEmpty)
+    #expect(warnings == [])
+    pass(limit * 2)
+    #expect(state("w") == "bundle/a fresh a user's")
+  }
+
+  /// The bundle that is to get the widget is refused for another reason.
+  @Test mutating func `the log names a widget that waits as soon as nobody takes it over`() throws {
+    try beginTwo("w: {kind: k}, v: {kind: k}", kinds: ["k"])
+    try takeKind()
+    try restart {
+      try $0.edit("a", "v: {kind: k}")
+      try $0.editB("w: {kind: k}", kinds: ["j", "taken"])
+    }
+    pass(.seconds(10))
+    #expect(warnings.count { $0.contains("widget w: ") && $0.contains("; undo that by ") } == 1)
   }
 
   @Test

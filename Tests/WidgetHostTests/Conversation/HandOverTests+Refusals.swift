@@ -229,6 +229,7 @@ extension HandOverTests {
       try $0.edit("a", "x: {kind: k}, v: {kind: k}")
       try $0.editB(", w: {kind: k}")
     }
+    pass(.seconds(2))
     #expect(text("problem", of: "a").contains(words("x", of: "b")))
     #expect(text("problem", of: "b").contains(words("w", of: "a")))
     try exchange()

@@ -255,6 +255,11 @@ struct BundleLink: Sendable {
       && connection != .resting
   }
 
+  /// Whether the daemon has neither taken nor refused this version yet.
+  var awaitsAnswer: Bool {
+    !hasDeclared && !isRefused && work != .resting && connection != .resting
+  }
+
   /// Whether the widgets could be declared now, but still wait for the widgets of an earlier
   /// bundle. The wait is short, because a stuck earlier bundle must not prevent this one from
   /// running.

@@ -260,6 +260,11 @@ extension DaemonConversation {
     case .success(.widgets(let known)):
       reportMisfits(among: known, generation)
       if let conflict = conflict(with: known, generation) {
+        if let link = links[generation], waitsForOwner(link) {
+          let deadline = now.uptime + limits.daemonWait(link.workAttempts + 1)
+          links.change(generation) { $0.retryWork(isKinds: false, at: deadline) }
+          return
+        }
         refused(Failure("ALREADY_EXISTS", conflict), isKinds: false, generation, at: now)
       } else {
         foresee(known, generation)

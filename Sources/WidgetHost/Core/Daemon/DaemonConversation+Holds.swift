@@ -186,7 +186,7 @@ extension DaemonConversation {
       isDeclared: bundle.kindsOfWidgets[widget.id] != nil, values: list)
     holds.set(cause, of: widget.id)
     if let problem = show(widget.id, beside: &problems, at: now) {
-      report("bundle \(bundle.id): widget \(widget.id): \(problem)")
+      report(hold: "bundle \(bundle.id): widget \(widget.id): \(problem)", of: widget.id)
     }
     for generation in links.generations { tell(.removed(widget.id), generation) }
   }

@@ -69,6 +69,8 @@ struct DaemonConversation: Sendable {
   var rests = Rests()
   var traces: TraceQueue
   var refusals: ChangeRefusals
+  /// The lines about widgets whose time has begun, while another bundle may take them over.
+  var unsaidHolds: [WidgetID: String] = [:]
   /// The bundles whose file has a mistake now.
   private(set) var broken: Set<String> = []
   /// The bundles whose file is missing now.
@@ -192,6 +194,7 @@ struct DaemonConversation: Sendable {
     pauseHolds(at: now)
     followRemovals()
     showHolds(at: now)
+    reportHolds()
     changeHeld()
     for generation in links.generations {
       proceed(generation, at: now)
