@@ -57,6 +57,26 @@ extension BundleInstaller {
     }
   }
 
+  /// The warning about a version in the place of a folder that was missing. Nil if the version has no
+  /// settings.
+  ///
+  /// - Parameters:
+  ///   - place: the path of the folder.
+  ///   - hasFormer: whether the version has the values from before its own replacement.
+  public static func lossOfSettings(
+    of bundle: Bundle, missing place: String, hasFormer: Bool = false
+  ) -> String? {
+    guard !bundle.defaults.fields.isEmpty else { return nil }
+    let file = BundleDefaults.fileName
+    let set = "values of `widgetctl bundle set`"
+    let loss =
+      hasFormer
+      ? "the new folder has the \(set) that were kept with this version, not the latest ones"
+      : "the \(set) are not in the new folder"
+    return "the folder \(place) was missing, so \(loss); if you moved the old folder, copy its "
+      + "\(file) into the new one"
+  }
+
   private func settingsFolder(of id: String) -> Folder? {
     guard let bundles = try? existing(id, mayBeMisnamed: true), bundles.entry(id) == .folder
     else { return nil }

@@ -50,9 +50,13 @@ extension BundleInstaller {
       guard rename("\(versions.path)/\(name)", "\(path)/\(id)") == 0 else {
         throw Folder.failure("make", "\(path)/\(id)")
       }
+      let restored = try bundles.folder(id)
+      let loss = BundleInstaller.lossOfSettings(
+        of: bundle, missing: "\(path)/\(id)",
+        hasFormer: restored.entry(BundleDefaults.fileName) != nil)
       return Outcome(
-        bundle: bundle, former: nil, wasThere: false,
-        digest: BundleOrigin(in: try bundles.folder(id))?.digest, warnings: copies)
+        bundle: bundle, former: nil, wasThere: false, digest: BundleOrigin(in: restored)?.digest,
+        warnings: [loss].compactMap(\.self) + copies)
     }
     let before = (try? read(in: try bundles.folder(id)))?.bundle
     let former = before?.version

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import WidgetBundle
 import WidgetBundleInstaller
@@ -11,6 +12,31 @@ extension BundleInstallerTests {
     var tar = Tar()
     tar.add("bundle.yaml", Texts.bundle("desk") + "defaults: \(defaults)\n")
     _ = try installer.install(bytes: tar.archive, name: "a.tar")
+  }
+
+  /// Somebody has moved the folder of the bundle away.
+  @Test(arguments: [false, true])
+  func `a rollback in the place of a missing folder says where the settings are`(
+    hasFormer: Bool
+  ) throws {
+    try installSettable()
+    if hasFormer { try installer.changeSettings(of: "desk", to: ["unit": .string("K")]) }
+    try installSettable("{unit: F}")
+    try installer.changeSettings(of: "desk", to: ["unit": .string("R")])
+    let live = "\(installer.path)/desk"
+    try #require(rename(live, "\(scratch.path)/gone") == 0)
+    let loss =
+      hasFormer
+      ? "the new folder has the values of `widgetctl bundle set` that were kept with this version, "
+        + "not the latest ones"
+      : "the values of `widgetctl bundle set` are not in the new folder"
+    #expect(
+      try installer.rollback("desk").warnings == [
+        "the folder \(live) was missing, so \(loss); if you moved the old folder, copy its "
+          + ".settings.json into the new one"
+      ])
+    let unit: Value = .string(hasFormer ? "K" : "C")
+    #expect(try installer.configured("desk").defaults.values["unit"] == unit)
   }
 
   @Test(arguments: [

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import WidgetBundle
 import WidgetModel
 
 @testable import widgetctl
@@ -38,9 +39,11 @@ struct MissingFolderTests {
   }
 
   @Test func `an installation in the place of a moved folder says where the settings are`() {
-    #expect(missing.warning(installing: []) == nil)
+    var bundle = WidgetBundle.Bundle(id: "b", version: "1.0.0")
+    #expect(missing.warning(installing: bundle) == nil)
+    bundle.defaults.fields = [Field(name: "unit", type: .string)]
     #expect(
-      missing.warning(installing: ["unit"])
+      missing.warning(installing: bundle)
         == "the folder /all/b was missing, so the values of `widgetctl bundle set` are not in the new "
         + "folder; if you moved the old folder, copy its .settings.json into the new one")
   }

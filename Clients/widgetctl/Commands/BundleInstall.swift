@@ -75,7 +75,7 @@ struct BundleInstallCommand: AsyncParsableCommand {
     }
     let bundle = outcome.bundle
     var warnings = outlook?.refined(outcome.warnings, of: bundle) ?? outcome.warnings
-    if let words = missing?.warning(installing: bundle.defaults.fields.map(\.name)) {
+    if let words = missing?.warning(installing: bundle) {
       warnings.append(words)
     }
     if let words = LostValues.unknown(replacing: former, by: bundle.widgets) {

@@ -122,12 +122,7 @@ struct MissingFolder: Hashable, Sendable {
 
   /// The warning at the installation of a bundle in the place of the folder. Nil if the new bundle
   /// has no settings.
-  ///
-  /// - Parameter settings: the names of the bundle's settings.
-  func warning(installing settings: [String]) -> String? {
-    guard !settings.isEmpty else { return nil }
-    let file = BundleDefaults.fileName
-    return "the folder \(path) was missing, so the values of `widgetctl bundle set` are not in the "
-      + "new folder; if you moved the old folder, copy its \(file) into the new one"
+  func warning(installing bundle: Bundle) -> String? {
+    BundleInstaller.lossOfSettings(of: bundle, missing: path)
   }
 }
