@@ -8,6 +8,8 @@ import WidgetTimeZones
 /// `widgetctl bundle`.
 struct BundleFolder: Sendable {
   let path: String
+  /// The other folders of the host.
+  var others: [String] = []
   /// The maximum size of all texts of the differences in an answer.
   var differenceBytesMax = 1 << 20
 
@@ -28,7 +30,7 @@ struct BundleFolder: Sendable {
           ListBundlesResponse(
             bundles: try installer.list().map(BundleFolder.installed), folder: path))
       case .delete(let delete):
-        try installer.remove(delete.id, force: delete.force)
+        try installer.remove(delete.id, force: delete.force, others: others)
         return .delete(DeleteBundleResponse())
       case .rollback(let rollback):
         let outcome = try installer.rollback(

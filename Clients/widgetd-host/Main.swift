@@ -117,7 +117,8 @@ struct HostCommand: AsyncParsableCommand {
           let count = running == 1 ? "1 bundle" : "\(running) bundles"
           _ = try? notifier.notify(
             .status("Runs \(count)" + (failed > 0 ? "; \(failed) cannot be run" : "")))
-        }, manager: BundleFolder(path: roots.first ?? ".").carryOut)
+        },
+        manager: BundleFolder(path: roots.first ?? ".", others: Array(roots.dropFirst())).carryOut)
     } catch {
       errorLog.write((error as? Failure)?.message ?? "\(error)", .error)
       throw ExitCode(1)

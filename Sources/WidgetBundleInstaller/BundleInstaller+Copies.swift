@@ -18,6 +18,39 @@ extension BundleInstaller {
     return BundleInstaller.isSame(installed.file, found.file)
   }
 
+  /// The id of the bundle in a folder, by which the host knows it. Nil if another folder has the
+  /// same bundle, which stays.
+  public func declaredID(ofFolder name: String) -> String? {
+    // A folder that cannot be read must not prevent the removal of another one.
+    let all = (try? list()) ?? []
+    let id = all.first { $0.id == name }?.declaredID ?? name
+    return all.contains { $0.id != name && $0.declaredID == id } ? nil : id
+  }
+
+  /// Tells the host that the bundle was removed on purpose. Without the mark, the host waits before
+  /// it removes the widgets. The mark comes last, because the host deletes marks of bundles that it
+  /// misses. If another folder of the host has the bundle, the host misses nothing, and the mark
+  /// would stay.
+  ///
+  /// - Parameters:
+  ///   - id: nil for no mark.
+  ///   - others: the other folders of the host.
+  func mark(_ id: String?, in bundles: Folder, _ others: [String]) {
+    guard let id, BundleRemovalMark.canHave(id), !others.contains(where: { has(id, in: $0) }) else {
+      return
+    }
+    let name = BundleRemovalMark.name(of: id)
+    try? bundles.remove(name)
+    try? bundles.write(name, WholeBytes([]), isExecutable: false)
+  }
+
+  /// Whether another folder of bundles has a bundle.
+  private func has(_ id: String, in folder: String) -> Bool {
+    var other = self
+    other.path = folder
+    return (try? other.list())?.contains { $0.declaredID == id } ?? false
+  }
+
   /// A change that puts a version of a bundle into the folder with the bundle's id as its name.
   enum Placement: String {
     case installation

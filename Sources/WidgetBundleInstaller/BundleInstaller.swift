@@ -13,7 +13,7 @@ import WidgetModel
 /// begins with a dot.
 public struct BundleInstaller: Sendable {
   /// The folder of the bundles.
-  public let path: String
+  public internal(set) var path: String
   public var limits: BundleLimits
   private let timeZones: (@Sendable (String) -> TimeZoneRules?)?
 
@@ -335,7 +335,10 @@ public struct BundleInstaller: Sendable {
   /// - Parameter id: also the name of a folder that `list` has and that is not an id.
   /// - Parameter force: also files that the installer did not write. There may be no other copy of
   ///   them.
-  public func remove(_ id: String, force: Bool = false) throws(BundleInstallerError) {
+  /// - Parameter others: the other folders of the host, for the mark.
+  public func remove(
+    _ id: String, force: Bool = false, others: [String] = []
+  ) throws(BundleInstallerError) {
     let bundles = try existing(id, mayBeMisnamed: true)
     let lock = try InstallerLock(bundles)
     defer { lock.release() }
@@ -349,7 +352,7 @@ public struct BundleInstaller: Sendable {
       guard unlinkat(bundles.descriptor, id, 0) == 0 else {
         throw Folder.failure("remove", "\(path)/\(id)")
       }
-      mark(declared, in: bundles)
+      mark(declared, in: bundles, others)
       return
     }
     // A suggestion could lead to the removal of another bundle.
@@ -371,32 +374,11 @@ public struct BundleInstaller: Sendable {
       try checkIsRemovable("\(BundleInstaller.versionsName)/\(id)", in: bundles)
     }
     if isLive { try discard(id, in: bundles) }
-    mark(declared, in: bundles)
+    mark(declared, in: bundles, others)
     guard versions != nil else { return }
     try discard("\(BundleInstaller.versionsName)/\(id)", in: bundles)
     let all = try bundles.folder(BundleInstaller.versionsName)
     if try all.names().isEmpty { try bundles.remove(BundleInstaller.versionsName) }
-  }
-
-  /// The id of the bundle in a folder, by which the host knows it. Nil if another folder has the
-  /// same bundle, which stays.
-  public func declaredID(ofFolder name: String) -> String? {
-    // A folder that cannot be read must not prevent the removal of another one.
-    let all = (try? list()) ?? []
-    let id = all.first { $0.id == name }?.declaredID ?? name
-    return all.contains { $0.id != name && $0.declaredID == id } ? nil : id
-  }
-
-  /// Tells the host that the bundle was removed on purpose. Without the mark, the host waits before
-  /// it removes the widgets. The mark comes last, because the host deletes marks of bundles that it
-  /// misses.
-  ///
-  /// - Parameter id: nil for no mark.
-  private func mark(_ id: String?, in bundles: Folder) {
-    guard let id, BundleRemovalMark.canHave(id) else { return }
-    let name = BundleRemovalMark.name(of: id)
-    try? bundles.remove(name)
-    try? bundles.write(name, WholeBytes([]), isExecutable: false)
   }
 
   /// The folder of bundles, if it may have this bundle.

@@ -174,4 +174,23 @@ extension BundleInstallerTests {
     scratch.write("bundles/desk/bundle.yaml", text + "# edited\n")
     #expect(!BundleInstaller.isAsInstalled("\(folder)/bundle.yaml"))
   }
+
+  /// The host misses nothing, so it would never delete the mark.
+  @Test(arguments: [false, true])
+  func `a removal leaves no mark if another folder of the host has the bundle`(
+    isGone: Bool
+  ) throws {
+    let mark = "bundles/.removed-desk"
+    for version in ["1.0.0", "2.0.0"] {
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    if isGone { try #require(rename("\(installer.path)/desk", "\(scratch.path)/gone") == 0) }
+    scratch.write("others/twin/bundle.yaml", Texts.bundle("desk"))
+    scratch.write("strangers/bundle/bundle.yaml", Texts.bundle("other"))
+    try installer.remove("desk", others: ["\(scratch.path)/strangers", "\(scratch.path)/others"])
+    #expect(!scratch.listing("bundles").contains(mark))
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    try installer.remove("desk", others: ["\(scratch.path)/strangers", "\(scratch.path)/none"])
+    #expect(scratch.listing("bundles").contains(mark))
+  }
 }

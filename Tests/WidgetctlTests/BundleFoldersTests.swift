@@ -142,4 +142,57 @@ import WidgetModel
     #expect(map["remarks"] == .list([.string("did you mean \"ukk\"?")]))
     #expect(BundleListCommand.remarks([standing]) == ["bundle uk: did you mean \"ukk\"?"])
   }
+
+  private static func copy(_ id: String, at path: String, of other: String) -> BundleStanding {
+    var widget = Samples.widget
+    widget.data = [
+      "id": .string("\(id)-2"), "state": .string("failed"), "path": .string(path),
+      "problem": .string(
+        "bundle \(id) runs from \(other), so \(path) does not run; remove \(path), or change the id "
+          + "in its file"),
+    ]
+    return BundleStanding(widget)
+  }
+
+  @Test func `a removal loses nothing if another folder of the host takes the widgets over`() {
+    let known = [
+      Self.standing("/b/okay"), Self.copy("okay", at: "/a/okay", of: "/b/okay"),
+      Self.standing("/b/mine"),
+    ]
+    let standings = Dictionary(uniqueKeysWithValues: known.map { ($0.path, $0) })
+    func successors(_ folder: String) -> [String: String] {
+      BundleStanding.successors(
+        of: ["okay", "mine", "lost"], removedFrom: folder, among: standings)
+    }
+    #expect(successors("/b") == ["okay": "/a/okay"])
+    #expect(successors("/a") == [:])
+    func entry(_ bundle: String) -> LostValues.Entry {
+      LostValues.Entry(
+        widget: Samples.id(bundle),
+        field: FieldOwner(path: "data.n", owner: "user 7", declared: .int(1)), bundle: bundle)
+    }
+    let losses = BundleLosses(values: [entry("okay"), entry("mine")])
+      .takenOver(by: successors("/b"))
+    #expect(losses.values.map(\.bundle) == ["mine"])
+    let text = losses.of(["okay"]).text(removed: ["okay"], .done)
+    #expect(text == "bundle okay removed\n  bundle okay in /a/okay takes the widgets over\n")
+    #expect(losses.of(["mine"]).successors == [:])
+  }
+
+  /// `bundle rm --remote` removes the bundle from the first folder.
+  @Test func `a bundle in a later folder of the host is known`() {
+    let host = BundleHost.running(folders: ["/a", "/b"])
+    #expect(host.runsLater("/b") && !host.runsLater("/a") && !host.runsLater("/c"))
+    #expect(!host.runsLater(nil) && !BundleHost.unknown.runsLater("/b"))
+    #expect(BundleStanding.folder(of: "mine", among: Self.standings) == "/c")
+  }
+
+  @Test func `a second copy has the id that commands take, and its folder`() {
+    let copy = Self.copy("okay", at: "/a/okay", of: "/b/okay")
+    #expect(copy.label == "okay (second copy in /a/okay)")
+    #expect(Self.standing("/b/okay").label == "okay")
+    let words = "bundle okay is in /b/okay, too, and the host uses that one; remove /a/okay"
+    #expect(BundleStanding.original(in: words, at: "/a/okay") == "okay")
+    #expect(BundleStanding.original(in: "bundle okay: unknown key", at: "/a/okay") == nil)
+  }
 }

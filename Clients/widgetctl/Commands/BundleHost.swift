@@ -253,6 +253,15 @@ enum BundleHost: Hashable {
     folders.contains { BundleHost.resolved($0) == BundleHost.resolved(folder) }
   }
 
+  /// The folder that commands with `--remote` change; nil if it is unknown.
+  var firstFolder: String? { folders.first }
+
+  /// Whether a folder of bundles is one of the host, and not the first one.
+  func runsLater(_ folder: String?) -> Bool {
+    guard let folder, let first = firstFolder else { return false }
+    return folders(besides: first).contains { BundleHost.resolved($0) == folder }
+  }
+
   /// The folders of the host, or of the last host.
   private var folders: [String] {
     switch self {

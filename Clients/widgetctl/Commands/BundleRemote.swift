@@ -368,11 +368,19 @@ enum BundleRemote {
 
   static func remove(_ ids: [String], force: Bool, _ global: GlobalOptions) async throws {
     let session = try global.session()
-    let known = await LostValues.ask(of: ids, session)
+    let standings = await BundleStanding.all(global)
+    let host = await BundleHost.ask(global)
+    let going = ids.filter { !host.runsLater(BundleStanding.folder(of: $0, among: standings)) }
+    let known = await LostValues.ask(of: going, session)
     if known == nil { BundleText.warn(LostValues.unknown(ids)) }
+    let successors = host.firstFolder.map {
+      BundleStanding.successors(
+        of: going, removedFrom: BundleHost.resolved($0), among: standings)
+    }
     var losses = BundleLosses(
       values: known ?? [],
-      staying: known == nil ? [] : await StayingWidgets.ask(of: ids, session))
+      staying: known == nil ? [] : await StayingWidgets.ask(of: going, session)
+    ).takenOver(by: successors ?? [:])
     for id in ids {
       guard let settings = await LostSettings.ask(of: id, force: force, session) else {
         BundleText.warn(LostSettings.unknown(id))

@@ -57,14 +57,21 @@ struct BundleRemoveCommand: AsyncParsableCommand {
       staying: known == nil
         ? []
         : await StayingWidgets.ask(
-          of: bundles.values.sorted(), in: place, session))
+          of: bundles.values.sorted(), in: place, session)
+    ).takenOver(
+      by: BundleStanding.successors(
+        of: Array(bundles.values), removedFrom: place,
+        among: known == nil ? [:] : await BundleStanding.all(global)))
+    // A host removes the widgets.
+    let host: BundleHost = known == nil ? .unknown : await BundleHost.ask(global)
+    let others = host.folders(besides: installer.path)
     var removed: [String] = []
     var failure: CommandFailure?
     for id in ids where failure == nil {
       do throws(CommandFailure) {
         try await folder.carryOut(installer, having: id, global) {
           () throws(BundleInstallerError) in
-          try installer.remove(id, force: force)
+          try installer.remove(id, force: force, others: others)
         }
         removed.append(id)
       } catch {
@@ -73,8 +80,6 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     }
     if !removed.isEmpty {
       let lost = losses.of(names(removed))
-      // A host removes the widgets.
-      let host: BundleHost = known == nil ? .unknown : await BundleHost.ask(global)
       if let words = host.warning(removing: removed, from: installer.path) {
         BundleText.warn(words)
       }

@@ -30,11 +30,12 @@ struct BundleStanding: Hashable, Sendable {
   /// Whether a host has a session.
   private(set) var isHosted = false
 
-  /// Whether the bundle runs from another folder than this one.
-  private(set) var isCopy = false
+  /// The bundle of which the folder has a second copy. The host runs another copy. Nil for other
+  /// folders.
+  private(set) var original: String?
 
   /// `zed`, `zed (second copy in /b/zed)`
-  var title: String { isCopy ? "\(id) (second copy in \(path))" : id }
+  var title: String { original.map { "\($0) (second copy in \(path))" } ?? id }
 
   /// Whether it should run and does not. In the state `failed`, the previous version can run.
   var hasFailed: Bool { isBad && !isElsewhere && !isFailing }
@@ -94,7 +95,10 @@ struct BundleStanding: Hashable, Sendable {
     othersFirst = texts("othersFirst")
     remarks = texts("remarks").map(kept)
     runs = widget.data["runs"] == .bool(true)
-    isCopy = (OwnerName.bundle(widget.id.rawValue) ?? id) != id
+    // The widget of a second copy has another id. That of an older host has the words alone.
+    original =
+      (OwnerName.bundle(widget.id.rawValue) ?? id) != id
+      ? id : BundleStanding.original(in: text("problem"), at: path)
   }
 
   /// A bundle whose state no widget shows.

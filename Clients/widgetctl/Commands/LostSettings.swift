@@ -119,18 +119,36 @@ struct BundleLosses: Sendable {
   var values: [LostValues.Entry] = []
   var settings: [LostSettings] = []
   var staying: [StayingWidgets] = []
+  /// The folders that take the widgets over, by bundle.
+  private(set) var successors: [String: String] = [:]
+
+  /// The losses that are left if other folders take over the widgets of some bundles. The settings
+  /// are in the removed folders.
+  ///
+  /// - Parameter successors: these folders, by bundle.
+  func takenOver(by successors: [String: String]) -> BundleLosses {
+    var losses = self
+    losses.values.removeAll { successors[$0.bundle] != nil }
+    losses.staying.removeAll { successors[$0.bundle] != nil }
+    losses.successors = successors
+    return losses
+  }
 
   /// The losses with some of the bundles.
   func of(_ bundles: [String]) -> BundleLosses {
     BundleLosses(
       values: values.filter { bundles.contains($0.bundle) },
       settings: settings.filter { bundles.contains($0.bundle) },
-      staying: staying.filter { bundles.contains($0.bundle) })
+      staying: staying.filter { bundles.contains($0.bundle) }
+    ).takenOver(by: successors.filter { bundles.contains($0.key) })
   }
 
   /// - Parameter loss: for the values of widgets. Settings go at once.
   func text(_ loss: LostValues.Loss) -> String {
     LostValues.text(values, loss) + LostSettings.text(settings, loss) + StayingWidgets.text(staying)
+      + successors.sorted { $0.key < $1.key }.map { id, folder in
+        "  bundle \(id) in \(folder) takes the widgets over".safeForTerminal + "\n"
+      }.joined()
   }
 
   func text(removed ids: [String], _ loss: LostValues.Loss) -> String {

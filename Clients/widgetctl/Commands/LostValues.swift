@@ -159,6 +159,13 @@ enum LostValues {
     if !losses.values.isEmpty { map["lostFields"] = .list(losses.values.map(\.document)) }
     if !losses.settings.isEmpty { map["lostSettings"] = .list(losses.settings.map(\.document)) }
     if !losses.staying.isEmpty { map["stayingWidgets"] = .list(losses.staying.map(\.document)) }
+    if !losses.successors.isEmpty {
+      map["takenOverBy"] = .map(
+        ValueMap(
+          losses.successors.sorted { $0.key < $1.key }.map {
+            .init(key: $0.key, value: .string($0.value))
+          }))
+    }
     return .map(map)
   }
 }

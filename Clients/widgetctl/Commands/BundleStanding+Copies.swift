@@ -1,0 +1,44 @@
+import WidgetModel
+
+// Bundles that several folders of a host have. The host runs one of them.
+extension BundleStanding {
+  /// The id of the bundle in a folder that does not run, because the host runs the bundle from
+  /// another folder. Nil for other folders.
+  ///
+  /// - Parameter problem: the words of the host about the folder.
+  static func original(in problem: String, at path: String) -> String? {
+    let start = "bundle "
+    guard !path.isEmpty, problem.hasPrefix(start) else { return nil }
+    let id = problem.dropFirst(start.count).prefix { $0 != " " }
+    let rest = problem.dropFirst(start.count + id.count)
+    let isCopy =
+      rest.hasPrefix(" runs from ") && rest.contains(", so \(path) does not run")
+      || rest.hasPrefix(" is in ") && rest.contains(", too, and the host uses that one")
+    return isCopy ? String(id) : nil
+  }
+
+  /// The id. A second copy has an id that no command takes, so its label is the id of the bundle
+  /// with the folder.
+  var label: String { original.map { "\($0) (second copy in \(path))" } ?? id }
+
+  /// The folder of bundles from which the host runs a bundle, or ran it last. Nil if nobody knows.
+  ///
+  /// - Parameter standings: of all bundles, by their folders.
+  static func folder(of id: String, among standings: [String: BundleStanding]) -> String? {
+    standings.values.first { $0.id == id && $0.original == nil }?.folder
+  }
+
+  /// The folders with second copies that take over the widgets of removed bundles, by bundle. None
+  /// for bundles that the host runs from another folder.
+  ///
+  /// - Parameter folder: from which the bundles are removed.
+  static func successors(
+    of ids: [String], removedFrom folder: String, among standings: [String: BundleStanding]
+  ) -> [String: String] {
+    var found: [String: String] = [:]
+    for id in ids where self.folder(of: id, among: standings) == folder {
+      found[id] = standings.values.filter { $0.original == id }.map(\.path).min()
+    }
+    return found
+  }
+}
