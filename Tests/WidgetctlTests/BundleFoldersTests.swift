@@ -7,14 +7,15 @@ import WidgetModel
 /// A host with several folders of bundles.
 @Suite struct BundleFoldersTests {
   private static func standing(
-    _ path: String, _ state: String = "running", runs: Bool = true, remarks: [String] = []
+    _ path: String, _ state: String = "running", runs: Bool = true, problem: String = "",
+    remarks: [String] = []
   ) -> BundleStanding {
     var widget = Samples.widget
     widget.isStale = false
     widget.data = [
       "id": .string(path.split(separator: "/").last.map(String.init) ?? ""),
-      "version": .string("1.0.0"), "state": .string(state), "problem": .string(""),
-      "path": .string(path), "widgets": .int(1), "runs": .bool(runs),
+      "version": .string("1.0.0"), "state": .string(state),
+      "problem": .string(problem), "path": .string(path), "widgets": .int(1), "runs": .bool(runs),
       "handled": .map(["k": .list([])]), "remarks": .list(remarks.map { .string($0) }),
     ]
     return BundleStanding(widget)
@@ -194,5 +195,14 @@ import WidgetModel
     let words = "bundle okay is in /b/okay, too, and the host uses that one; remove /a/okay"
     #expect(BundleStanding.original(in: words, at: "/a/okay") == "okay")
     #expect(BundleStanding.original(in: "bundle okay: unknown key", at: "/a/okay") == nil)
+  }
+
+  @Test func `a folder keeps another one from running only while a version runs from it`() {
+    #expect(Self.standing("/b/okay").heldPath == "/b/okay")
+    #expect(Self.standing("/b/okay", "failed").heldPath == "/b/okay")
+    #expect(Self.standing("/b/okay", "failed", runs: false).heldPath == nil)
+    let words = "/b/okay has no bundle's file any more; put the file or folder back"
+    let missing = Self.standing("/b/okay", "failed", problem: words)
+    #expect(missing.heldPath == nil)
   }
 }

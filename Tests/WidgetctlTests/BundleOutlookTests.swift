@@ -429,9 +429,30 @@ struct BundleOutlookTests {
   }
 
   @Test func `a bundle that runs from another folder is named`() {
-    let text = BundleStanding.rival(of: "cnt", at: "/e/cnt", installedIn: "/l")
+    func rival(_ path: String?, _ host: BundleHost) -> String? {
+      BundleStanding.rival(of: "cnt", at: path, installedIn: "/l", host)
+    }
+    let host = BundleHost.running(folders: ["/l", "/e"])
+    let text = rival("/e/cnt", host)
     #expect(text?.contains("runs bundle cnt from /e/cnt") == true)
     #expect(text?.contains("widgetctl bundle rm cnt --dir /e") == true)
-    #expect(BundleStanding.rival(of: "cnt", at: "/l/cnt", installedIn: "/l") == nil)
+    #expect(rival("/l/cnt", host) == nil && rival(nil, host) == nil)
+    // The host has lost the other folder, or runs no more.
+    #expect(rival("/e/cnt", .running(folders: ["/l"])) == nil)
+    #expect(rival("/e/cnt", .missing(former: ["/l", "/e"])) == nil)
+  }
+
+  @Test func `changed settings of a bundle that runs from another folder have no effect`() {
+    func words(_ place: String?, isRemote: Bool = false) -> String? {
+      BundleStanding.warning(
+        setting: "cnt", in: "/l", running: place, .running(folders: ["/l", "/e"]),
+        isRemote: isRemote)
+    }
+    let start = "widgetd-host runs bundle cnt from /e, so the values in /l have no effect; "
+    #expect(words("/e") == start + "use --dir /e")
+    #expect(
+      words("/e", isRemote: true)
+        == start + "on the host's machine, use --dir /e instead of --remote")
+    #expect(words("/l") == nil && words(nil) == nil && words("/gone") == nil)
   }
 }

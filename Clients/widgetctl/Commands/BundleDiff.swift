@@ -65,7 +65,8 @@ struct BundleDiffCommand: AsyncParsableCommand {
     }
     let isInPlace = !remote.remote && installer.isInstalled(found)
     let answered = await BundleOutlook.of(
-      bundle, global, beside: remote.remote ? nil : installer.path, file: found.file)
+      bundle, global, beside: remote.remote ? nil : installer.path, file: found.file,
+      isRemote: remote.remote)
     let outlook = answered ?? BundleOutlook()
     // Only an installation refuses the folder.
     var told: [String] =

@@ -83,7 +83,8 @@ struct BundleInstallCommand: AsyncParsableCommand {
     }
     for warning in warnings { BundleText.warn(warning) }
     let host = await BundleHost.ask(global)
-    let rival = await BundleStanding.rival(of: bundle.id, installedIn: installer.path, global)
+    let rival = await BundleStanding.rival(
+      of: bundle.id, installedIn: installer.path, host, global)
     if let problem = host.problem(of: installer.path) ?? rival { BundleText.warn(problem) }
     for warning in outlook?.warnings ?? [] { BundleText.warn(warning) }
     global.session(socketPath: "").printer.print(
@@ -356,7 +357,8 @@ struct BundleRollbackCommand: AsyncParsableCommand {
       .refusals(replacing: known) ?? []
     for warning in lost + refusals { BundleText.warn(warning) }
     let host = await BundleHost.ask(global)
-    let rival = await BundleStanding.rival(of: id, installedIn: installer.path, global)
+    let rival = await BundleStanding.rival(
+      of: id, installedIn: installer.path, host, global)
     if let problem = host.problem(of: installer.path) ?? rival { BundleText.warn(problem) }
     global.session(socketPath: "").printer.print(
       BundleText.document(

@@ -47,9 +47,12 @@ struct BundleOutlook: Hashable, Sendable {
   private(set) var arrival = Arrival.installation
   /// Whether the file is the one from which the host runs the bundle, so that nobody installs it.
   var isLive: Bool { arrival != .installation }
-  /// The reason why the bundle will change nothing: the running host does not run its folder. There
-  /// are then no remarks and no kept fields. Nil if the host runs the folder, or may do so later.
+  /// The reason why the bundle will change nothing: the running host does not run its folder, or runs
+  /// the bundle from another folder. There are then no remarks and no kept fields. Nil if the host
+  /// runs the bundle in the folder, or may do so later.
   private(set) var absence: String?
+  /// The folder from which the host runs the bundle; nil if it does not, or if nobody knows.
+  private(set) var place: String?
 
   /// Ids that a remark names.
   private static let idsMax = 5
@@ -58,11 +61,14 @@ struct BundleOutlook: Hashable, Sendable {
   /// daemon could not be asked.
   ///
   /// - Parameters:
-  ///   - folder: where the bundle is installed, or will be; nil for the folder of the host.
+  ///   - folder: where the bundle is installed, or will be; nil for the folder of the host, and for
+  ///     a file without a folder.
   ///   - file: the bundle's file, which may be the one that the host reads; nil for a file that will
   ///     be installed.
+  ///   - isRemote: whether the host changes its first folder.
   static func of(
-    _ bundle: Bundle, _ global: GlobalOptions, beside folder: String? = nil, file: String? = nil
+    _ bundle: Bundle, _ global: GlobalOptions, beside folder: String? = nil, file: String? = nil,
+    isRemote: Bool = false
   ) async -> BundleOutlook? {
     guard let session = try? global.session() else { return nil }
     let limit = min(global.limit ?? .seconds(2), .seconds(2))
@@ -72,9 +78,12 @@ struct BundleOutlook: Hashable, Sendable {
       let options = CallOptions(timeout: limit)
       guard var outlook = try? await of(bundle, beside: folder, file: file, client, options)
       else { return nil }
-      guard let folder else { return outlook }
+      guard isRemote || folder != nil else { return outlook }
       let host = await BundleHost.ask(client, within: limit)
-      guard let absence = host.absence(from: folder) else { return outlook }
+      guard let folder = folder ?? host.firstFolder,
+        let absence = host.absence(from: folder)
+          ?? BundleStanding.rival(of: bundle.id, at: outlook.place, installedIn: folder, host)
+      else { return outlook }
       outlook.remarks = []
       outlook.kept = []
       outlook.absence = absence
@@ -100,6 +109,7 @@ struct BundleOutlook: Hashable, Sendable {
     let shown = try await shown(client, options)
     let arrival = file.map { BundleOutlook.arrival(of: $0, by: set, shown) } ?? .installation
     outlook.arrival = arrival
+    outlook.place = shown.first { $0.id.rawValue == set }.flatMap { BundleStanding($0).heldPath }
     let inherited = inherited(by: bundle.id, shown)
     let own = inherited.union([set])
     var registered: [KindName: Kind] = [:]

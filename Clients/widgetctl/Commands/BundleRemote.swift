@@ -200,7 +200,7 @@ enum BundleRemote {
     var outlook: BundleOutlook?
     let found = try? BundleInstaller.anywhere.read(source)
     if let found {
-      outlook = await BundleOutlook.of(found.bundle, global)
+      outlook = await BundleOutlook.of(found.bundle, global, isRemote: true)
     }
     let answer = try await advising(global) { () async throws(ClientError) in
       try await session.client.installBundle(request, options: session.options)
@@ -209,14 +209,7 @@ enum BundleRemote {
     if let outlook, let found { warnings = outlook.refined(warnings, of: found.bundle) }
     warnings += outlook?.warnings ?? []
     for warning in warnings { BundleText.warn(advice(warning)) }
-    let bundle = answer.bundle
-    // The answer has the folder of the bundle itself, which is in the folder of bundles.
-    let folder = bundle.folder.lastIndex(of: "/").map { String(bundle.folder[..<$0]) }
-    if let folder,
-      let rival = await BundleStanding.rival(of: bundle.id, installedIn: folder, global)
-    {
-      BundleText.warn(rival)
-    }
+    if let absence = outlook?.absence { BundleText.warn(absence) }
     session.printer.print(
       document(
         answer.bundle, former: answer.formerVersion, warnings: warnings)
@@ -333,9 +326,10 @@ enum BundleRemote {
     }
     var refusals: [String] = []
     if let restored = answer.bundle.outline {
+      let outlook = await BundleOutlook.of(restored, global, isRemote: true)
       refusals =
-        await BundleOutlook.of(restored, global)?
-        .refusals(replacing: answer.formerID.nonEmpty ?? id) ?? []
+        outlook?.absence.map { [$0] }
+        ?? outlook?.refusals(replacing: answer.formerID.nonEmpty ?? id) ?? []
     }
     let warnings = answer.warnings.map(advice) + lost(by: answer, of: id, values) + refusals
     for warning in warnings { BundleText.warn(warning) }
@@ -422,6 +416,15 @@ enum BundleRemote {
     }
     for warning in answer.warnings {
       BundleText.warn(advice("bundle \(request.id): \(warning)"))
+    }
+    guard !request.values.isEmpty || !request.unset.isEmpty else { return answer }
+    let host = await BundleHost.ask(global)
+    let place = await BundleStanding.folder(of: request.id, global)
+    if let first = host.firstFolder,
+      let rival = BundleStanding.warning(
+        setting: request.id, in: first, running: place, host, isRemote: true)
+    {
+      BundleText.warn(rival)
     }
     return answer
   }

@@ -55,7 +55,9 @@ struct BundleSetCommand: AsyncParsableCommand {
         try installer.changeSettings(of: id, to: values, unset: unset)
       }
       let host = await BundleHost.ask(global)
-      if host != .unknown, let problem = host.problem(of: installer.path) {
+      let place = await BundleStanding.folder(of: id, global)
+      let rival = BundleStanding.warning(setting: id, in: installer.path, running: place, host)
+      if host != .unknown, let problem = host.problem(of: installer.path) ?? rival {
         BundleText.warn(problem)
       }
     }

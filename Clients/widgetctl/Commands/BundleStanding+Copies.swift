@@ -21,6 +21,10 @@ extension BundleStanding {
   /// with the folder.
   var label: String { original.map { "\($0) (second copy in \(path))" } ?? id }
 
+  /// The folder, if no other folder with the same bundle can run now. Nil if no version runs from it,
+  /// or if it is missing.
+  var heldPath: String? { runs && !isToldMissing ? path : nil }
+
   /// The folder of bundles from which the host runs a bundle, or ran it last. Nil if nobody knows.
   ///
   /// - Parameter standings: of all bundles, by their folders.
@@ -40,5 +44,31 @@ extension BundleStanding {
       found[id] = standings.values.filter { $0.original == id }.map(\.path).min()
     }
     return found
+  }
+
+  /// Whether the running host runs a bundle from another folder of bundles than the named one.
+  ///
+  /// - Parameter place: the folder from which the host runs the bundle; nil if nobody knows.
+  static func runsElsewhere(_ place: String?, than folder: String, _ host: BundleHost) -> Bool {
+    guard case .running = host, let place, host.runs(place) == true else { return false }
+    return BundleHost.resolved(place) != BundleHost.resolved(folder)
+  }
+
+  /// The warning that changed settings have no effect, because the host runs the bundle from another
+  /// folder. Nil if it does not, or if this is unknown.
+  ///
+  /// - Parameters:
+  ///   - folder: of bundles, with the settings.
+  ///   - place: see `runsElsewhere`.
+  static func warning(
+    setting id: String, in folder: String, running place: String?, _ host: BundleHost,
+    isRemote: Bool = false
+  ) -> String? {
+    guard let place, runsElsewhere(place, than: folder, host) else { return nil }
+    return "widgetd-host runs bundle \(id) from \(place), so the values in \(folder) have no "
+      + "effect; "
+      + (isRemote
+        ? "on the host's machine, use --dir \(place.asArgument) instead of --remote"
+        : "use --dir \(place.asArgument)")
   }
 }

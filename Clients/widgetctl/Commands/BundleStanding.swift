@@ -162,50 +162,50 @@ struct BundleStanding: Hashable, Sendable {
 
   /// The command that removes a bundle where its host runs it.
   static func removal(of bundle: String, _ session: Session) async -> String {
-    let path = await path(of: bundle, session.client, session.options)
-    return removal(of: bundle, at: path, usual: try? BundleFolderOptions.usual())
+    let standing = await shown(bundle, session.client, session.options)
+    return removal(of: bundle, at: standing?.path, usual: try? BundleFolderOptions.usual())
   }
 
-  /// The folder of a bundle that a host runs; nil if no host is known to run it.
-  private static func path(
-    of bundle: String, _ client: WidgetClient, _ options: CallOptions
-  ) async -> String? {
+  /// A bundle that a host runs; nil if no host is known to run it.
+  private static func shown(
+    _ bundle: String, _ client: WidgetClient, _ options: CallOptions
+  ) async -> BundleStanding? {
     guard let id = WidgetID("bundle/\(bundle)"),
-      let widget = try? await client.getWidget(GetWidgetRequest(id: id), options: options).widget,
-      case .string(let path)? = widget.data["path"]
+      let widget = try? await client.getWidget(GetWidgetRequest(id: id), options: options).widget
     else { return nil }
-    return path
+    return BundleStanding(widget)
   }
 
   /// The folder of bundles from which a host runs a bundle; nil if no host is known to run it.
   static func folder(of bundle: String, _ global: GlobalOptions) async -> String? {
     guard let session = try? global.session() else { return nil }
     let limit = min(global.limit ?? .seconds(2), .seconds(2))
-    let path = await path(of: bundle, session.client, CallOptions(timeout: limit))
+    let standing = await shown(bundle, session.client, CallOptions(timeout: limit))
     await session.client.close()
-    guard let path, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
-      return nil
-    }
-    return String(path[..<slash])
+    return standing?.folder
   }
 
   /// The reason why an installed bundle does not run, although the host runs its folder: the host
   /// runs the same bundle from another folder. Nil if it does not, or if this is unknown.
   static func rival(
-    of bundle: String, installedIn folder: String, _ global: GlobalOptions
+    of bundle: String, installedIn folder: String, _ host: BundleHost, _ global: GlobalOptions
   ) async -> String? {
     guard let session = try? global.session() else { return nil }
     let limit = min(global.limit ?? .seconds(2), .seconds(2))
-    let path = await path(of: bundle, session.client, CallOptions(timeout: limit))
+    let standing = await shown(bundle, session.client, CallOptions(timeout: limit))
     await session.client.close()
-    return path.flatMap { rival(of: bundle, at: $0, installedIn: folder) }
+    return rival(of: bundle, at: standing?.heldPath, installedIn: folder, host)
   }
 
-  /// - Parameter path: the folder of the bundle that runs.
-  static func rival(of bundle: String, at path: String, installedIn folder: String) -> String? {
-    guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return nil }
+  /// - Parameter path: the folder of the bundle that runs; nil if nobody knows.
+  static func rival(
+    of bundle: String, at path: String?, installedIn folder: String, _ host: BundleHost
+  ) -> String? {
+    guard let path, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
+      return nil
+    }
     let other = String(path[..<slash])
-    guard BundleHost.resolved(other) != BundleHost.resolved(folder) else { return nil }
+    guard runsElsewhere(other, than: folder, host) else { return nil }
     return
       "widgetd-host runs bundle \(bundle) from \(path), so the version in \(folder) does not run; "
       + "remove the other one with `widgetctl bundle rm \(bundle) --dir \(other.asArgument)`, or "
