@@ -305,6 +305,12 @@ import WidgetModel
     #expect(BundleHost.missing(former: ["/c"]).folder(insteadOf: "/x") == "/c")
   }
 
+  @Test func `a list of the host's folders names no single folder`() {
+    #expect(
+      BundleListCommand.otherFolders(than: "/usual")
+        == "there are no bundles in /usual; the list shows the folders of widgetd-host")
+  }
+
   @Test(
     arguments: [
       (

@@ -100,7 +100,8 @@ struct BundleDiffCommand: AsyncParsableCommand {
       ])
     ) {
       guard isInstalled else {
-        return "bundle \(bundle.id) \(bundle.version) is not installed; all of it is new\n"
+        let place = outlook.absence == nil ? "" : " in this folder"
+        return "bundle \(bundle.id) \(bundle.version) is not installed\(place); all of it is new\n"
           + differences.filter(\.isPermission).map { "\($0)".safeForTerminal + "\n" }.joined()
           + kept
       }

@@ -154,8 +154,8 @@ struct BundleListCommand: AsyncParsableCommand {
         unknown   no daemon answers, or widgetd-host has not reported the bundle
 
       Without --dir, the list has the bundles of all folders of widgetd-host, with a column FOLDER. \
-      If the usual folder has no bundles, and widgetd-host does not run it, the command lists a \
-      folder that widgetd-host runs.
+      If the usual folder has no bundles, and widgetd-host does not run it, the command lists only \
+      the folders of widgetd-host.
 
       The reason follows the state. STATE is "not running" if no host runs the folder of bundles. \
       If the file has a mistake, STATE shows the mistake. If the previous version of a failed \
@@ -188,14 +188,11 @@ struct BundleListCommand: AsyncParsableCommand {
     }
     var installed = try folder.carryOut { () throws(BundleInstallerError) in try installer.list() }
     let host = await BundleHost.ask(global)
-    if folder.folder == nil, installed.isEmpty, let other = host.folder(insteadOf: installer.path),
-      case let theirs = BundleFolderOptions.installer(at: other),
-      let list = try? theirs.list(), !list.isEmpty
-    {
-      BundleText.warn(
-        "there are no bundles in \(installer.path); the list shows \(other), a folder of "
-          + "widgetd-host")
-      (installer, installed) = (theirs, list)
+    let usual = installer.path
+    if folder.folder == nil, installed.isEmpty, let other = host.folder(insteadOf: usual) {
+      // Bundles can be in other folders of the host, or be missing.
+      installer = BundleFolderOptions.installer(at: other)
+      installed = (try? installer.list()) ?? []
     }
     let printer = global.session(socketPath: "").printer
     let isLive = host.runs(installer.path)
@@ -211,10 +208,10 @@ struct BundleListCommand: AsyncParsableCommand {
     let others =
       folder.folder == nil && host.ran(installer.path)
       ? BundleStanding.inFolders(host.folders(besides: installer.path), among: standings) : []
-    if !installed.isEmpty || !missing.isEmpty || !others.isEmpty,
-      let problem = host.problem(of: installer.path)
-    {
-      BundleText.warn(problem)
+    let isEmpty = installed.isEmpty && missing.isEmpty && others.isEmpty
+    if !isEmpty {
+      if installer.path != usual { BundleText.warn(BundleListCommand.otherFolders(than: usual)) }
+      if let problem = host.problem(of: installer.path) { BundleText.warn(problem) }
     }
     func standing(_ item: BundleInstaller.Installed) -> BundleStanding? {
       BundleStanding.resolved("\(installer.path)/\(item.id)").flatMap { standings[$0] }
@@ -239,9 +236,7 @@ struct BundleListCommand: AsyncParsableCommand {
         + others.map { $0.document(host) },
       around: { .map(["bundles": $0]) }
     ) {
-      guard !installed.isEmpty || !missing.isEmpty || !others.isEmpty else {
-        return host.nothing(in: installer.path)
-      }
+      guard !isEmpty else { return host.nothing(in: usual) }
       var table = BundleTable(hasFolders: !others.isEmpty)
       for item in installed {
         switch item.bundle {
@@ -262,6 +257,11 @@ struct BundleListCommand: AsyncParsableCommand {
 
   /// The state of a bundle without a widget that shows it, in a folder of the host.
   static let unreported = "unknown: widgetd-host has not reported this bundle; its log shows why"
+
+  /// The warning about a list of other folders than the usual one.
+  static func otherFolders(than usual: String) -> String {
+    "there are no bundles in \(usual); the list shows the folders of widgetd-host"
+  }
 
   /// A line for each remark on the files of running bundles.
   static func remarks(_ standings: [BundleStanding]) -> [String] {
