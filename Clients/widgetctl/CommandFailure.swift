@@ -177,8 +177,7 @@ struct CommandFailure: Error, Hashable {
           + "update and restart it"
       }
     case "BUNDLE_HOST_MISSING":
-      return "no widgetd-host is connected, so nothing installs and runs bundles; start it with "
-        + "`\(HostStart.ofProcess.command())`"
+      return BundleHost.notConnected()
     case "BUNDLE_HOST_SILENT":
       let metadata = status.errorInfo?.metadata ?? [:]
       if let pid = metadata["pid"].flatMap({ UInt32($0) }),

@@ -128,6 +128,26 @@ import WidgetModel
     #expect(contained.command() == "widgetd-host")
   }
 
+  /// A host with one folder would stop the bundles of the other folders.
+  @Test func `the advised start of a host has all folders of the last one`() {
+    func words(_ folder: String, _ former: [String], hasUnit: Bool = false) -> String {
+      HostStart(isRoot: true, environment: { _ in nil }, exists: { _ in hasUnit })
+        .words(for: folder, former: former)
+    }
+    let all = "`widgetd-host --bundles /a --bundles /b`"
+    #expect(words("/a", ["/a", "/b"]) == all && words("/b", ["/a"]) == all)
+    #expect(words("/a", []) == "`widgetd-host --bundles /a`")
+    let unit = "`systemctl start widgetd-host`"
+    #expect(words("/a", ["/a", "/b"], hasUnit: true) == unit)
+    #expect(words("/b", ["/a"], hasUnit: true) == "\(unit) or \(all)")
+    #expect(
+      BundleHost.running(folders: ["/a"]).problem(of: "/b")
+        == "no host runs the folder /b: widgetd-host runs /a; install with --dir /a, or restart "
+        + "widgetd-host with `--bundles /a --bundles /b`")
+    let start = HostStart.ofProcess.command(["/a", "/b"])
+    #expect(BundleHost.notConnected(former: ["/a", "/b"]).hasSuffix("start it with `\(start)`"))
+  }
+
   @Test func `a bundle whose host was killed is stopped`() throws {
     let data: ValueMap = [
       "id": .string("clock"), "version": .string("1.0.0"), "state": .string("running"),

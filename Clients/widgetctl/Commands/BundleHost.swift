@@ -164,18 +164,17 @@ enum BundleHost: Hashable {
       }
       return
         "no host runs the folder \(folder): widgetd-host runs \(folders.joined(separator: ", ")); "
-        + "install with --dir \(first), or start widgetd-host with --bundles \(folder)"
+        + "install with --dir \(first), or restart widgetd-host with "
+        + "`\(HostStart.options(folders + [folder]).dropFirst())`"
     case .returning(let folders):
       return
         "\(BundleHost.waiting); it ran \(folders.isEmpty ? "no folder" : folders.joined(separator: ", "));"
         + " if it does not return, start it with `\(HostStart.ofProcess.command(folders))`"
     case .silent(let process, _): return process.words("widgetd-host")
-    case .missing:
-      let start = HostStart.ofProcess
+    case .missing(let former):
       return
         "no host runs the folder \(folder): widgetd-host is not running; start it with "
-        + (start.hasUnit ? "`\(start.command())` or " : "")
-        + "`widgetd-host --bundles \(folder.shellQuoted)`"
+        + HostStart.ofProcess.words(for: folder, former: former)
     case .unknown:
       return
         "cannot tell whether a host runs the folder \(folder): the daemon does not answer; "
@@ -238,6 +237,14 @@ enum BundleHost: Hashable {
     case .returning: BundleHost.waiting
     case .running, .unknown: nil
     }
+  }
+
+  /// The error of a call for the host, if no host is connected.
+  ///
+  /// - Parameter former: the folders of the last host.
+  static func notConnected(former: [String] = []) -> String {
+    "no widgetd-host is connected, so nothing installs and runs bundles; start it with "
+      + "`\(HostStart.ofProcess.command(former))`"
   }
 
   /// The first folder of the host, or of the last host, if it is not the named one.

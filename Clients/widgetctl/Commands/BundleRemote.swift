@@ -122,6 +122,11 @@ enum BundleRemote {
       {
         failure = failure.saying(words)
       }
+      if error.reason == "BUNDLE_HOST_MISSING",
+        case .missing(let former) = await BundleHost.ask(global)
+      {
+        failure = failure.saying(BundleHost.notConnected(former: former))
+      }
       if let id, BundleInstaller.isAboutNoBundle(failure.message) {
         let standings = await BundleStanding.all(global)
         let host = await BundleHost.ask(global)

@@ -40,6 +40,25 @@ struct HostStart: Hashable {
     guard !hasUnit else {
       return isRoot ? "systemctl start widgetd-host" : "systemctl --user start widgetd-host"
     }
-    return "widgetd-host" + folders.map { " --bundles \($0.shellQuoted)" }.joined()
+    return HostStart.program(folders)
+  }
+
+  /// The command without a unit.
+  static func program(_ folders: [String]) -> String { "widgetd-host" + options(folders) }
+
+  /// ` --bundles /a --bundles /b`
+  static func options(_ folders: [String]) -> String {
+    folders.map { " --bundles \($0.shellQuoted)" }.joined()
+  }
+
+  /// The words about the start of a host for a folder. The host also runs the folders of the last
+  /// one, because a host without them would stop their bundles.
+  ///
+  /// - Parameter former: The folders of the last host.
+  func words(for folder: String, former: [String]) -> String {
+    let isFormer = BundleHost.missing(former: former).ran(folder)
+    let program = "`\(HostStart.program(former + (isFormer ? [] : [folder])))`"
+    guard hasUnit else { return program }
+    return isFormer ? "`\(command())`" : "`\(command())` or \(program)"
   }
 }
