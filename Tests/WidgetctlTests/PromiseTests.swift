@@ -1,5 +1,6 @@
 import Testing
 import WidgetModel
+import WidgetProto
 import WidgetRender
 
 @testable import widgetctl
@@ -53,6 +54,17 @@ import WidgetRender
   ])
   func `a promised time that has passed is not shown`(text: String, shown: String) {
     #expect(Promise.text(text, "x", at: Self.now) == shown)
+  }
+
+  @Test func `status says that the host is not running, as view does`() throws {
+    let tagged = [TaggedWidget(widget: Self.widget())]
+    let kept = FailingWidgets.keepingPromises(tagged, at: Self.now, try Self.facts())
+    let failing = FailingWidgets(kept, isCut: false)
+    guard case .error(let error)? = failing.widgets.first?.failures.first else {
+      Issue.record("no error")
+      return
+    }
+    #expect(error.message == Self.kept(Promise.stopped))
   }
 
   /// The second kind belongs to a program that runs.

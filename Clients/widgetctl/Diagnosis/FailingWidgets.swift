@@ -1,5 +1,6 @@
 import WidgetClient
 import WidgetModel
+import WidgetTimers
 
 /// The widgets that fail now, the number of stale ones, and what else does not fit: widgets of
 /// unregistered kinds, and values that are set aside.
@@ -52,7 +53,8 @@ struct FailingWidgets: Hashable {
   /// Asks the daemon. Nil if it does not answer.
   static func ask(_ global: GlobalOptions) async -> FailingWidgets? {
     guard let session = try? global.session(),
-      let mask = try? ReadMask(paths: ["position", "stale", "owners"] + Widget.failurePaths)
+      let mask = try? ReadMask(
+        paths: ["position", "stale", "owners", "kind", "apply_set"] + Widget.failurePaths)
     else { return nil }
     var request = ListWidgetsRequest(pageSize: 1000, readMask: mask)
     var found: [TaggedWidget] = []
@@ -67,7 +69,23 @@ struct FailingWidgets: Hashable {
       request.pageToken = answer.nextPageToken
       if request.pageToken.isEmpty || found.count >= 1000 { break }
     }
-    return FailingWidgets(found, isCut: !request.pageToken.isEmpty)
+    let now = Timestamp.wallClock()
+    let late = found.map(\.widget).filter { $0.hasPassedPromise(at: now) }
+    var facts = ProviderFacts()
+    if !late.isEmpty { await facts.look(for: late, session) }
+    return FailingWidgets(
+      FailingWidgets.keepingPromises(found, at: now, facts), isCut: !request.pageToken.isEmpty)
+  }
+
+  /// The widgets, with a reason in the place of each promised time that has passed, as in `view`.
+  static func keepingPromises(
+    _ tagged: [TaggedWidget], at now: Timestamp, _ facts: ProviderFacts
+  ) -> [TaggedWidget] {
+    tagged.map { one in
+      var one = one
+      one.widget = one.widget.keepingPromises(at: now, facts.staleness(of: one.widget))
+      return one
+    }
   }
 
   /// The number of widgets for each type of failure: `2 errors, 1 timeline`. A widget can have
