@@ -59,6 +59,28 @@ struct MissingFolderTests {
     #expect(MissingFolder.path(of: "b", in: folder) == nil)
   }
 
+  @Test func `a bundle in a missing folder of bundles is missing, too`() throws {
+    let folder = BundleHost.resolved(NSTemporaryDirectory() + "bundles-\(UUID().uuidString)")
+    var widget = Samples.widget
+    widget.isStale = false
+    let words = "\(folder) does not exist, so \(folder)/b cannot be read; bring the folder back"
+    widget.data = [
+      "id": .string("b"), "path": .string("\(folder)/b"), "state": .string("failed"),
+      "problem": .string(words),
+    ]
+    let standings = ["\(folder)/b": BundleStanding(widget)]
+    let missing = try #require(MissingFolder.of("b", in: folder, among: standings))
+    #expect(
+      missing.failure
+        == "the folder \(folder)/b of bundle b is missing. widgetd-host: \(words)")
+    #expect(missing.name == "b")
+    #expect(
+      missing.remains
+        == "the folder \(folder)/b of bundle b is missing, so only its kept versions and its widgets "
+        + "are removed. If you moved the folder, its files are still there")
+    #expect(MissingFolder.of("c", in: folder, among: standings) == nil)
+  }
+
   @Test func `an installation does not make a missing folder whose bundles wait for it`() throws {
     let folder = NSTemporaryDirectory() + "bundles-\(UUID().uuidString)"
     let place = BundleHost.resolved(folder)

@@ -52,6 +52,8 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     for id in going where force && installer.hidesSettings(of: id) {
       BundleText.warn(LostSettings.unknown(id))
     }
+    let standings = known == nil ? [:] : await BundleStanding.all(global)
+    let missing = ids.compactMap { MissingFolder.of($0, in: installer.path, among: standings) }
     let losses = BundleLosses(
       values: known ?? [], settings: LostSettings.find(of: ids, in: installer),
       staying: known == nil
@@ -60,8 +62,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
           of: bundles.values.sorted(), in: place, session)
     ).takenOver(
       by: BundleStanding.successors(
-        of: Array(bundles.values), removedFrom: place,
-        among: known == nil ? [:] : await BundleStanding.all(global)))
+        of: Array(bundles.values), removedFrom: place, among: standings))
     // A host removes the widgets.
     let host: BundleHost = known == nil ? .unknown : await BundleHost.ask(global)
     let others = host.folders(besides: installer.path)
@@ -80,6 +81,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     }
     if !removed.isEmpty {
       let lost = losses.of(names(removed))
+      for folder in missing where removed.contains(folder.name) { BundleText.warn(folder.remains) }
       if let words = host.warning(removing: removed, from: installer.path) {
         BundleText.warn(words)
       }

@@ -11,15 +11,26 @@ struct MissingFolder: Hashable, Sendable {
   /// The words of the host about the bundle; empty if it has not noticed yet.
   let problem: String
 
+  /// The name of the folder, which can differ from the id.
+  var name: String { path.split(separator: "/").last.map(String.init) ?? bundle }
+
   /// Nil if the folder exists, if `bundle rm` has removed it, or if the daemon does not know it.
   ///
   /// - Parameter folder: of the bundles.
   static func of(
     _ bundle: String, in folder: String, _ global: GlobalOptions
   ) async -> MissingFolder? {
-    guard let place = path(of: bundle, in: folder),
-      let standing = (await BundleStanding.all(global))[place]
-    else { return nil }
+    guard path(of: bundle, in: folder) != nil else { return nil }
+    return of(bundle, in: folder, among: await BundleStanding.all(global))
+  }
+
+  /// - Parameter standings: of all bundles, by their folders.
+  static func of(
+    _ bundle: String, in folder: String, among standings: [String: BundleStanding]
+  ) -> MissingFolder? {
+    guard let place = path(of: bundle, in: folder), let standing = standings[place] else {
+      return nil
+    }
     return of(standing, at: place)
   }
 
@@ -105,7 +116,9 @@ struct MissingFolder: Hashable, Sendable {
 
   /// The path of a missing folder. Nil if something is there, or if `bundle rm` has removed it.
   static func path(of bundle: String, in folder: String) -> String? {
-    guard BundleRemovalMark.canHave(bundle), let place = BundleStanding.resolved(folder),
+    // The folder of bundles can be missing, too.
+    let place = BundleHost.resolved(folder)
+    guard BundleRemovalMark.canHave(bundle),
       access("\(place)/\(BundleRemovalMark.name(of: bundle))", F_OK) != 0,
       access("\(place)/\(bundle)", F_OK) != 0
     else { return nil }
@@ -118,6 +131,12 @@ struct MissingFolder: Hashable, Sendable {
     return "the folder \(path) of bundle \(bundle) is missing. "
       + (told.isEmpty
         ? "Put it back to keep the widgets of the bundle with their data" : "widgetd-host: \(told)")
+  }
+
+  /// The warning after the removal of the kept versions, which were left of the bundle.
+  var remains: String {
+    "the folder \(path) of bundle \(bundle) is missing, so only its kept versions and its widgets are "
+      + "removed. If you moved the folder, its files are still there"
   }
 
   /// The warning at the installation of a bundle in the place of the folder. Nil if the new bundle
