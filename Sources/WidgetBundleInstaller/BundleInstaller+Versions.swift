@@ -41,7 +41,8 @@ extension BundleInstaller {
     guard bundle.id == id else {
       throw .refused(
         "\(versions.path)/\(name) holds the bundle \"\(bundle.id)\"",
-        hint: "install the version that you want")
+        hint: "install this folder to get bundle \(bundle.id) back, or install the version of "
+          + "\(id) that you want")
     }
     let all = try list()
     try checkIsOnlyCopy(id, among: all, in: bundles, for: .rollback)
@@ -72,10 +73,17 @@ extension BundleInstaller {
     try moveOver(carried, from: try versions.folder(next), to: try bundles.folder(id))
     try prune(id, in: bundles)
     fsync(bundles.descriptor)
+    var renamed: [String] = []
+    if let other = before?.id, other != id {
+      renamed.append(
+        "the folder \(path)/\(id) held the bundle \"\(other)\", which goes; it is kept as "
+          + "\(versions.path)/\(next), and a rollback cannot restore it; install this folder to get "
+          + "bundle \(other) back")
+    }
     return Outcome(
       bundle: bundle, former: former, wasThere: !isEmpty,
       digest: BundleOrigin(in: try bundles.folder(id))?.digest,
-      warnings: droppedSettings(by: bundle)
+      warnings: renamed + droppedSettings(by: bundle)
         + (before.map { BundleInstaller.kindChanges(from: $0, to: bundle) } ?? [])
         + copies + carried.warnings, formerID: before?.id)
   }

@@ -193,4 +193,25 @@ extension BundleInstallerTests {
     try installer.remove("desk", others: ["\(scratch.path)/strangers", "\(scratch.path)/none"])
     #expect(scratch.listing("bundles").contains(mark))
   }
+
+  @Test func `a rollback names the bundle with another id that it replaces`() throws {
+    for version in ["1.0.0", "2.0.0"] {
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    scratch.write("bundles/desk/bundle.yaml", Texts.bundle("lamp", version: "2.0.0"))
+    let misnamed = refusal { () throws(BundleInstallerError) in _ = try installer.rollback("lamp") }
+    #expect(misnamed == "\(installer.path)/desk holds the bundle \"lamp\"")
+    let outcome = try installer.rollback("desk")
+    let kept = "\(installer.path)/.versions/desk/2-2.0.0"
+    let words =
+      "the folder \(installer.path)/desk held the bundle \"lamp\", which goes; it is kept as \(kept), "
+      + "and a rollback cannot restore it; install this folder to get bundle lamp back"
+    #expect(outcome.warnings.contains(words), "\(outcome.warnings)")
+    #expect(outcome.formerID == "lamp")
+    let message = refusal { () throws(BundleInstallerError) in _ = try installer.rollback("desk") }
+    #expect(message == "\(kept) holds the bundle \"lamp\"")
+    // The step of the warning works.
+    #expect(try installer.install(kept).bundle.id == "lamp")
+    #expect(try installer.list().map(\.id) == ["desk", "lamp"])
+  }
 }

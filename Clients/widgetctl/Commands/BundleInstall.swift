@@ -310,7 +310,8 @@ struct BundleRollbackCommand: AsyncParsableCommand {
     commandName: "rollback", abstract: "Restore the previous version of a bundle.",
     discussion: """
       The command restores the version before the last installation. It keeps the replaced \
-      version, so a second rollback undoes the first.
+      version, so a second rollback undoes the first. If the id in the file has changed, the \
+      command names the folder where the replaced bundle is kept.
 
       Examples:
         widgetctl bundle rollback clock
