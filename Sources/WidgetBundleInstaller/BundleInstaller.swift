@@ -163,12 +163,18 @@ public struct BundleInstaller: Sendable {
       former: former(of: name, in: bundles), lacksFile: lacksFile)
   }
 
+  private static let nameWords = " holds the bundle \""
+
+  /// Whether an error is about a folder whose name is not the id of its bundle. The host runs the
+  /// bundle, unless another folder has it, too.
+  public static func isAboutName(_ message: String) -> Bool { message.contains(nameWords) }
+
   /// The error about a folder whose name is not the id of its bundle.
   static func misnamed(
     _ name: String, at path: String, _ bundle: Bundle, in bundles: Folder
   ) -> BundleInstallerError {
     .refused(
-      "\(path) holds the bundle \"\(bundle.id)\"",
+      "\(path)\(nameWords)\(bundle.id)\"",
       hint: bundles.entry(bundle.id) == nil
         ? "rename the folder to \(bundle.id)"
         : "\(bundles.path)/\(bundle.id) already exists; "

@@ -121,6 +121,26 @@ import WidgetModel
         """)
   }
 
+  @Test func `a bundle that runs from a folder with another name has a note, not a failure`() {
+    var table = BundleTable(hasFolders: false)
+    let reason = "/b/odd holds the bundle \"okay\"; rename the folder to okay"
+    table.add("odd", failed: Self.standing("/b/okay"), in: "/b", reason)
+    #expect(
+      table.text(Printer(format: .table, painter: Samples.plain, width: nil)) == """
+        ID    VERSION  KINDS  WIDGETS  STATE
+        okay  1.0.0    1      1        running
+
+        """)
+    #expect(table.notes == ["bundle okay: \(reason)"])
+    var failed = BundleTable(hasFolders: false)
+    let copy = Self.copy("okay", at: "/b/odd", of: "/a/okay")
+    failed.add("odd", failed: copy, in: "/b", reason)
+    #expect(failed.notes == [])
+    let text = failed.text(Printer(format: .table, painter: Samples.plain, width: nil))
+    #expect(text.contains("\nokay  "))
+    #expect(text.contains("failed: \(reason)"))
+  }
+
   @Test func `the entry of a bundle in a folder that the host does not run is not live`() {
     let host = BundleHost.running(folders: ["/b", "/c"])
     func live(_ standing: BundleStanding, _ host: BundleHost) -> Value? {
@@ -192,6 +212,12 @@ import WidgetModel
     let copy = Self.copy("okay", at: "/a/okay", of: "/b/okay")
     #expect(copy.label == "okay (second copy in /a/okay)")
     #expect(Self.standing("/b/okay").label == "okay")
+    #expect(copy.labelled.id == copy.label)
+    guard case .map(let map) = copy.document(isLive: true) else {
+      Issue.record("no map")
+      return
+    }
+    #expect(map["id"] == .string("okay"))
     let words = "bundle okay is in /b/okay, too, and the host uses that one; remove /a/okay"
     #expect(BundleStanding.original(in: words, at: "/a/okay") == "okay")
     #expect(BundleStanding.original(in: "bundle okay: unknown key", at: "/a/okay") == nil)

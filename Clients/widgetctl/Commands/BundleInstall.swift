@@ -251,7 +251,8 @@ struct BundleListCommand: AsyncParsableCommand {
         }
       }
       for standing in missing + others { table.add(standing) }
-      return table.text(printer) + BundleListCommand.notes(BundleListCommand.remarks(told) + kept)
+      return table.text(printer)
+        + BundleListCommand.notes(table.notes + BundleListCommand.remarks(told) + kept)
     }
   }
 
@@ -266,7 +267,7 @@ struct BundleListCommand: AsyncParsableCommand {
   /// A line for each remark on the files of running bundles.
   static func remarks(_ standings: [BundleStanding]) -> [String] {
     standings.flatMap { standing in
-      standing.remarks.map { "bundle \(standing.id): \($0)" }
+      standing.remarks.map { "bundle \(standing.label): \($0)" }
     }
   }
 

@@ -270,7 +270,7 @@ enum BundleRemote {
       }
       for other in others { table.add(other) }
       return table.text(session.printer)
-        + BundleListCommand.notes(BundleListCommand.remarks(told) + kept)
+        + BundleListCommand.notes(table.notes + BundleListCommand.remarks(told) + kept)
     }
   }
 

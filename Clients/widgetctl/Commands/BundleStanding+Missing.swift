@@ -127,7 +127,7 @@ extension BundleStanding {
   /// - Parameter isLive: whether a host runs its folder; nil if this is unknown.
   func document(isLive: Bool?) -> Value {
     var map: ValueMap = [
-      "id": .string(id), "version": .string(version), "ok": .bool(!isBad),
+      "id": .string(original ?? id), "version": .string(version), "ok": .bool(!isBad),
       "live": isLive.map { .bool($0) } ?? .null,
     ]
     if !path.isEmpty { map["folder"] = .string(path) }

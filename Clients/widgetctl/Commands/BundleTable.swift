@@ -1,7 +1,11 @@
+import WidgetBundleInstaller
+
 /// The table of `bundle ls`. The folders matter only if there are several.
 struct BundleTable {
   private var table: Table
   private let hasFolders: Bool
+  /// The advice about folders whose bundles run.
+  private(set) var notes: [String] = []
 
   init(hasFolders: Bool) {
     self.hasFolders = hasFolders
@@ -28,7 +32,7 @@ struct BundleTable {
   /// Adds a bundle of which only the state is known.
   mutating func add(_ standing: BundleStanding) {
     add(
-      standing.id, version: standing.version, kinds: standing.kindCount,
+      standing.original ?? standing.id, version: standing.version, kinds: standing.kindCount,
       widgets: standing.widgetCount, in: standing.folder, BundleTable.state(standing))
   }
 
@@ -41,13 +45,20 @@ struct BundleTable {
   mutating func add(
     _ id: String, failed standing: BundleStanding?, in folder: String, _ reason: String
   ) {
+    if let standing, standing.runs, !["failed", "stopped"].contains(standing.state),
+      BundleInstaller.isAboutName(reason)
+    {
+      notes.append("bundle \(standing.id): \(reason)")
+      add(standing)
+      return
+    }
     let isTold = ["failed", "stopped"].contains(standing?.state)
     let state = standing.map {
       isTold ? "\($0.stateWords): \(reason)\($0.othersText)" : "\($0.text); \(reason)"
     }
     add(
-      standing?.id ?? id, version: standing?.version, kinds: nil, widgets: standing?.widgetCount,
-      in: folder, .init(state ?? reason, .bad, reason: reason))
+      standing.map { $0.original ?? $0.id } ?? id, version: standing?.version, kinds: nil,
+      widgets: standing?.widgetCount, in: folder, .init(state ?? reason, .bad, reason: reason))
   }
 
   static func state(_ standing: BundleStanding) -> Table.Cell {
