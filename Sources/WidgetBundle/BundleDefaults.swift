@@ -182,8 +182,9 @@ public struct BundleDefaults: Sendable {
         + (mistake.hint.isEmpty ? "" : "; \(mistake.hint)")
     }
     return "\(path):\(mistake.line):\(mistake.column): \(mistake.message)\(endOfMistake); "
-      + (mistake.hint.isEmpty ? "" : "\(mistake.hint); ")
-      + "correct the file, or \(SettingsFile.removal(bundle: bundle))"
+      + (mistake.hint.isEmpty ? "correct the file" : mistake.hint)
+      + ". If you delete \(fileName) instead, set each value again with "
+      + "`widgetctl bundle set \(bundle)`"
   }
 
   private static let startOfUnreadable = "the defaults hold, because "

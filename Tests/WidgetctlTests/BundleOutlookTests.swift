@@ -239,7 +239,27 @@ struct BundleOutlookTests {
     let others = InstalledWidgets(besides: "m", [shown("z"), shown("m"), shown("n")], in: nil)
     #expect(others.unread == ["n", "z"])
     let remark = BundleOutlook.removed(known, keeping: [], by: "bundle/m", beside: others)
-    #expect(remark?.hint.contains("cannot read has the widget with the kind gauge: n, z; ") == true)
+    #expect(
+      remark?.hint.hasPrefix(
+        "the installation removes the widget at once, with these values. If one of the bundles n, z "
+          + "has the widget with the kind gauge, the values stay. This command cannot read the files "
+          + "of n, z. To keep the values, ") == true)
+    let one = InstalledWidgets(besides: "m", [shown("z")], in: nil)
+    let hint = BundleOutlook.removed(known, keeping: [], by: "bundle/m", beside: one)?.hint
+    #expect(
+      hint?.contains(
+        ". If bundle z has the widget with the kind gauge, the values stay. This command cannot read "
+          + "the file of z. To keep") == true)
+  }
+
+  @Test func `a second copy of a bundle is no bundle that cannot be read`() {
+    var copy = Samples.widget
+    copy.id = Samples.id("bundle/z-2")
+    copy.data = [
+      "path": .string("/nonexistent/z"),
+      "problem": .string("bundle z runs from /b/z, so /nonexistent/z does not run; remove it"),
+    ]
+    #expect(InstalledWidgets(besides: "m", [copy], in: nil).unread == [])
   }
 
   @Test func `widgets of others are counted, and the first are named`() throws {

@@ -34,6 +34,8 @@ struct InstalledWidgets: Hashable, Sendable {
         widget.data["heir"] ?? .string("") == .string("")
       else { continue }
       seen.insert(other)
+      // The other copy of the bundle counts.
+      guard BundleStanding(widget).original == nil else { continue }
       guard case .string(let path)? = widget.data["path"],
         let bundle = (try? BundleInstaller.anywhere.read(at: path))?.bundle, bundle.id == other
       else {
@@ -116,15 +118,18 @@ extension BundleOutlook {
           + "bundle, the values stay")
     }
     let loss = "\(removal(after: arrival)), with these values"
-    let reason: String
+    var reason: String
     if let other = found.first {
       reason = "bundle \(other.bundle) has the widget with the kind \(other.kind), so \(loss)"
     } else if others.unread.isEmpty {
       reason = "no other installed bundle has the widget, so \(loss)"
     } else {
+      let names = shortened(others.unread)
+      let isOne = others.unread.count == 1
       reason =
-        "\(loss), unless a bundle that this command cannot read has the widget with the kind "
-        + "\(kind): \(shortened(others.unread))"
+        "\(loss). If \(isOne ? "bundle" : "one of the bundles") \(names) has the widget with the kind "
+        + "\(kind), the values stay. This command cannot read the \(isOne ? "file" : "files") of "
+        + names
     }
     let step: String
     if arrival == .installation {
@@ -136,7 +141,9 @@ extension BundleOutlook {
         "to keep the values, put the widget back into the file, or add it to the file of another "
         + "bundle, with the kind \(kind)" + timeOfRemoval(of: id, after: arrival)
     }
-    return Remark(path: "widgets.\(id)", message: message, hint: "\(reason); \(step)")
+    let isSentence = found.isEmpty && !others.unread.isEmpty
+    reason += isSentence ? ". \(step.prefix(1).uppercased())\(step.dropFirst())" : "; \(step)"
+    return Remark(path: "widgets.\(id)", message: message, hint: reason)
   }
 
   /// How a version of the bundle of a set reaches the host.
