@@ -261,7 +261,8 @@ struct HostStateTests {
     #expect(text.contains(", so the defaults hold; "), "\(text)")
     #expect(
       text.hasSuffix(
-        ". If you delete .settings.json instead, set each value again with `widgetctl bundle set b`"))
+        ". If you delete .settings.json instead, set each value again with `widgetctl bundle set b`"
+      ))
   }
 
   @Test(

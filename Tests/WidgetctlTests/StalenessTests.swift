@@ -129,6 +129,23 @@ import WidgetTerminal
         == "its bundle failed 5m ago: /b/feed has no bundle's file any more\(isLost ? end : "")")
   }
 
+  @Test func `the failure of a bundle keeps its age when somebody clears the widget's error`() {
+    var bundle = Self.missing("")
+    bundle.updateTime = Samples.time(1000)
+    let facts = Self.facts("bundle/feed", [Self.host(isStale: false), bundle])
+    var widget = Self.stale()
+    widget.updateTime = Samples.time(1299)
+    #expect(facts.staleness(of: widget)?.since == Samples.time(1000))
+    #expect(
+      facts.staleness(of: widget)?.words(Self.dates)
+        == "its bundle failed 5m ago: /b/feed has no bundle's file any more")
+    // The bundle's widget has changed since.
+    bundle.updateTime = Samples.time(1299)
+    widget.updateTime = Samples.time(1000)
+    let later = Self.facts("bundle/feed", [Self.host(isStale: false), bundle])
+    #expect(later.staleness(of: widget)?.since == Samples.time(1000))
+  }
+
   @Test func `an error about the file does not hide that the bundle is stopped`() {
     let words = "/b/feed is not in a folder of this host"
     let stopped = LiveSamples.widget("bundle/feed") {

@@ -173,9 +173,9 @@ struct Staleness: Sendable {
     case .bundle(let state, let problem):
       let words =
         if state == "failed", let moment {
-          "failed \(moment(widget.updateTime))"
+          "failed \(moment(bundleTime))"
         } else {
-          "\(Staleness.words(forState: state)) \(time)"
+          "\(Staleness.words(forState: state)) \(span(bundleTime))"
         }
       return "its bundle \(words)" + (problem.isEmpty ? "" : ": \(problem)")
     case .providerAway(let name):
@@ -200,6 +200,13 @@ struct Staleness: Sendable {
     words({ "for \(dates.age(of: $0))" }, moment: { "\(dates.age(of: $0)) ago" })
   }
 
+  /// The time of the bundle's state, as far as the widgets show it. Later changes of the widget, such
+  /// as the end of its error, do not count.
+  private var bundleTime: Timestamp {
+    guard let bundle, bundle.updateTime > .epoch else { return widget.updateTime }
+    return min(bundle.updateTime, widget.updateTime)
+  }
+
   /// The time whose age the words have.
   var since: Timestamp {
     switch cause {
@@ -207,7 +214,8 @@ struct Staleness: Sendable {
     case .hostEnded(let end): end
     case .silent(_, let process): process.silence.since
     case .timeline(let since): since
-    case .noHost, .bundle, .providerAway, .providerSilent, .provider, .mark, .unknown,
+    case .bundle: bundleTime
+    case .noHost, .providerAway, .providerSilent, .provider, .mark, .unknown,
       .activitySilent, .activityExpired:
       widget.updateTime
     }
