@@ -275,6 +275,20 @@ struct PicturePageTests {
     #expect(drawing?.words.components(separatedBy: "registered").count == 2)
   }
 
+  @Test func `the advice about an unregistered kind does not repeat the problem`() {
+    let widget = Samples.unregistered()
+    #expect(
+      ViewCommand.advice(aboutKindsOf: [widget, widget]) == [
+        "`widgetctl apply -f FILE` registers the kind \"clock\", `widgetctl bundle install` installs a "
+          + "bundle with kinds"
+      ])
+    let left = Samples.unregistered {
+      $0.isStale = true
+      $0.error = WidgetError(reason: "BUNDLE_INVALID", message: "put the file back")
+    }
+    #expect(ViewCommand.advice(aboutKindsOf: [left]) == [])
+  }
+
   @Test func `an unregistered kind is marked on one line`() throws {
     func marks(_ widget: Widget) throws -> Int {
       var widget = widget

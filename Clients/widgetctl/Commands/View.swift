@@ -192,11 +192,8 @@ struct ViewCommand: AsyncParsableCommand {
     page.theme = await theme(session)
     let text = page.text(of: widgets, kinds: kinds)
     defer {
-      let unknown = Set(widgets.filter(\.isOfUnknownKind).map(\.kind))
-      for kind in unknown.map(\.rawValue).sorted() {
-        Output.writeError(
-          "widgetctl: the kind \"\(kind)\" is not registered; `widgetctl apply -f FILE` registers "
-            + "a kind, `widgetctl bundle install` installs a bundle with kinds\n")
+      for advice in ViewCommand.advice(aboutKindsOf: widgets) {
+        Output.writeError("widgetctl: \(advice)\n")
       }
     }
     let isTold = widgets.isEmpty && !selection.isEmpty
@@ -204,6 +201,16 @@ struct ViewCommand: AsyncParsableCommand {
     let nothing =
       selection.isEmpty ? "no visible widgets" : "no visible widget matches the selection"
     Output.write(isNothing ? nothing + "\n" : text)
+  }
+
+  /// The next step for each kind that is not registered. The picture has the problem. If the error of
+  /// a bundle is on the widget, the error has the next step.
+  static func advice(aboutKindsOf widgets: [Widget]) -> [String] {
+    let unknown = widgets.filter { $0.isOfUnknownKind && !$0.hasBundleError }
+    return Set(unknown.map(\.kind.rawValue)).sorted().map {
+      "`widgetctl apply -f FILE` registers the kind \"\($0)\", `widgetctl bundle install` installs a "
+        + "bundle with kinds"
+    }
   }
 
   private func follow() async throws {

@@ -83,7 +83,7 @@ extension Widget {
   }
 
   /// Whether the host has made the widget stale because of the file of a bundle, and says so.
-  private var hasBundleError: Bool {
+  var hasBundleError: Bool {
     isStale && error?.all.contains { $0.reason == WidgetOffer.reason } == true
   }
 
