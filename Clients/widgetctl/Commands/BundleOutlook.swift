@@ -80,9 +80,9 @@ struct BundleOutlook: Hashable, Sendable {
       else { return nil }
       guard isRemote || folder != nil else { return outlook }
       let host = await BundleHost.ask(client, within: limit)
-      guard let folder = folder ?? host.firstFolder,
-        let absence = host.absence(from: folder)
-          ?? BundleStanding.rival(of: bundle.id, at: outlook.place, installedIn: folder, host)
+      guard let target = folder ?? host.firstFolder,
+        let absence = host.absence(from: target)
+          ?? BundleStanding.rival(of: bundle.id, at: outlook.place, installedIn: target, host)
       else { return outlook }
       outlook.remarks = []
       outlook.kept = []

@@ -146,9 +146,15 @@ struct BundleLosses: Sendable {
   /// - Parameter loss: for the values of widgets. Settings go at once.
   func text(_ loss: LostValues.Loss) -> String {
     LostValues.text(values, loss) + LostSettings.text(settings, loss) + StayingWidgets.text(staying)
-      + successors.sorted { $0.key < $1.key }.map { id, folder in
-        "  bundle \(id) in \(folder) takes the widgets over".safeForTerminal + "\n"
-      }.joined()
+      + textOfSuccessors
+  }
+
+  private var textOfSuccessors: String {
+    var text = ""
+    for (id, folder) in successors.sorted(by: { $0.key < $1.key }) {
+      text += "  bundle \(id) in \(folder) takes the widgets over\n".safeLines
+    }
+    return text
   }
 
   func text(removed ids: [String], _ loss: LostValues.Loss) -> String {
