@@ -210,9 +210,8 @@ import WidgetModel
 
   @Test func `a second copy has the id that commands take, and its folder`() {
     let copy = Self.copy("okay", at: "/a/okay", of: "/b/okay")
-    #expect(copy.label == "okay (second copy in /a/okay)")
-    #expect(Self.standing("/b/okay").label == "okay")
-    #expect(copy.labelled.id == copy.label)
+    #expect(copy.title == "okay (second copy in /a/okay)")
+    #expect(Self.standing("/b/okay").title == "okay")
     guard case .map(let map) = copy.document(isLive: true) else {
       Issue.record("no map")
       return

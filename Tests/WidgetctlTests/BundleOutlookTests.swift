@@ -322,7 +322,7 @@ struct BundleOutlookTests {
       spec, known, Kind(name: try kind(), data: [Field(name: "a", type: type)]), by: "bundle/b")
     #expect(kept.map(\.value) == (isKept ? [.string("mine")] : []))
     #expect(
-      kept.first.map { $0.text.contains("data.a becomes \"mine\" again (set by ") }
+      kept.first.map { $0.text.contains("data.a becomes \"mine\" again, which ") }
         ?? !isKept)
     #expect(kept.allSatisfy { $0.former == nil })
   }

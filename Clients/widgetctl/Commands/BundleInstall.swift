@@ -267,7 +267,7 @@ struct BundleListCommand: AsyncParsableCommand {
   /// A line for each remark on the files of running bundles.
   static func remarks(_ standings: [BundleStanding]) -> [String] {
     standings.flatMap { standing in
-      standing.remarks.map { "bundle \(standing.label): \($0)" }
+      standing.remarks.map { "bundle \(standing.title): \($0)" }
     }
   }
 

@@ -17,10 +17,6 @@ extension BundleStanding {
     return isCopy ? String(id) : nil
   }
 
-  /// The id. A second copy has an id that no command takes, so its label is the id of the bundle
-  /// with the folder.
-  var label: String { original.map { "\($0) (second copy in \(path))" } ?? id }
-
   /// The folder, if no other folder with the same bundle can run now. Nil if no version runs from it,
   /// or if it is missing.
   var heldPath: String? { runs && !isToldMissing ? path : nil }

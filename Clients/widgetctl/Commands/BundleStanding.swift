@@ -5,7 +5,7 @@ import WidgetTimers
 
 /// The state of a bundle that a host runs, from the bundle's status widget.
 struct BundleStanding: Hashable, Sendable {
-  private(set) var id: String
+  let id: String
   let version: String
   /// Its folder; empty if nobody knows it.
   let path: String
@@ -106,13 +106,6 @@ struct BundleStanding: Hashable, Sendable {
     (self.id, version, path, state) = (id, "", "", BundleStanding.missingState)
     (self.problem, failures, kindCount) = (problem, .list([]), nil)
     self.widgetCount = widgetCount
-  }
-
-  /// The same with the label in the place of the id.
-  var labelled: BundleStanding {
-    var standing = self
-    standing.id = label
-    return standing
   }
 
   func with(state: String, problem: String) -> BundleStanding {
@@ -241,14 +234,14 @@ struct BundleStanding: Hashable, Sendable {
     return Dictionary(known) { _, later in later }
   }
 
-  /// The bundles that the daemon knows, of a present or former host, with labels as ids; none if the
-  /// daemon cannot be asked.
+  /// The bundles that the daemon knows, of a present or former host; none if the daemon cannot be
+  /// asked.
   static func all(at socket: String) async -> [BundleStanding] {
     let client = WidgetClient(socketPath: socket)
     let known = await all(
       client, (try? ReadMask(paths: ["data", "stale"])) ?? .all, CallOptions(timeout: .seconds(2)))
     await client.close()
-    return known.map(\.1.labelled)
+    return known.map(\.1)
   }
 
   /// All bundles that the daemon knows, with their folders; none if the daemon cannot be asked. A
