@@ -164,6 +164,7 @@ extension FailureTests {
     let request = scene.webRequest()?.id
     scene.isBusy = true
     try scene.answer(request, 403)
+    scene.catchUpToError()
     try scene.change { $0.error = FailureTests.theirs }
     if isTold {
       try scene.change { $0.error = WidgetError(joining: isReplaced ? [mark, former] : [mark]) }

@@ -110,6 +110,15 @@ struct Scene {
     }
   }
 
+  /// Handles the oldest waiting changes, up to the first that sets an error. That one keeps waiting.
+  mutating func catchUpToError() {
+    while let index = effects.firstIndex(where: { if case .patch = $0 { true } else { false } }),
+      case .patch(_, _, let patch) = effects[index], patch.error == nil
+    {
+      perform(effects.remove(at: index))
+    }
+  }
+
   /// The steps that wait for the daemon continue.
   mutating func catchUp() {
     isBusy = false

@@ -96,9 +96,8 @@ struct BundleStanding: Hashable, Sendable {
     remarks = texts("remarks").map(kept)
     runs = widget.data["runs"] == .bool(true)
     // The widget of a second copy has another id. That of an older host has the words alone.
-    original =
-      (OwnerName.bundle(widget.id.rawValue) ?? id) != id
-      ? id : BundleStanding.original(in: text("problem"), at: path)
+    let isCopy = !id.isEmpty && (OwnerName.bundle(widget.id.rawValue) ?? id) != id
+    original = isCopy ? id : BundleStanding.original(in: text("problem"), at: path)
   }
 
   /// A bundle whose state no widget shows.
