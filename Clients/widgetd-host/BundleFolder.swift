@@ -8,8 +8,6 @@ import WidgetTimeZones
 /// `widgetctl bundle`.
 struct BundleFolder: Sendable {
   let path: String
-  /// The other folders of the host.
-  var others: [String] = []
   /// The maximum size of all texts of the differences in an answer.
   var differenceBytesMax = 1 << 20
 
@@ -30,7 +28,7 @@ struct BundleFolder: Sendable {
           ListBundlesResponse(
             bundles: try installer.list().map(BundleFolder.installed), folder: path))
       case .delete(let delete):
-        try installer.remove(delete.id, force: delete.force, others: others)
+        try installer.remove(delete.id, force: delete.force)
         return .delete(DeleteBundleResponse())
       case .rollback(let rollback):
         let outcome = try installer.rollback(

@@ -118,7 +118,7 @@ struct HostCommand: AsyncParsableCommand {
           _ = try? notifier.notify(
             .status("Runs \(count)" + (failed > 0 ? "; \(failed) cannot be run" : "")))
         },
-        manager: BundleFolder(path: roots.first ?? ".", others: Array(roots.dropFirst())).carryOut)
+        manager: BundleFolder(path: roots.first ?? ".").carryOut)
     } catch {
       errorLog.write((error as? Failure)?.message ?? "\(error)", .error)
       throw ExitCode(1)

@@ -29,26 +29,14 @@ extension BundleInstaller {
 
   /// Tells the host that the bundle was removed on purpose. Without the mark, the host waits before
   /// it removes the widgets. The mark comes last, because the host deletes marks of bundles that it
-  /// misses. If another folder of the host has the bundle, the host misses nothing, and the mark
-  /// would stay.
+  /// misses, and marks that say nothing.
   ///
-  /// - Parameters:
-  ///   - id: nil for no mark.
-  ///   - others: the other folders of the host.
-  func mark(_ id: String?, in bundles: Folder, _ others: [String]) {
-    guard let id, BundleRemovalMark.canHave(id), !others.contains(where: { has(id, in: $0) }) else {
-      return
-    }
+  /// - Parameter id: nil for no mark.
+  func mark(_ id: String?, in bundles: Folder) {
+    guard let id, BundleRemovalMark.canHave(id) else { return }
     let name = BundleRemovalMark.name(of: id)
     try? bundles.remove(name)
     try? bundles.write(name, WholeBytes([]), isExecutable: false)
-  }
-
-  /// Whether another folder of bundles has a bundle.
-  private func has(_ id: String, in folder: String) -> Bool {
-    var other = self
-    other.path = folder
-    return (try? other.list())?.contains { $0.declaredID == id } ?? false
   }
 
   /// A change that puts a version of a bundle into the folder with the bundle's id as its name.

@@ -41,8 +41,8 @@ extension BundleInstaller {
     guard bundle.id == id else {
       throw .refused(
         "\(versions.path)/\(name) holds the bundle \"\(bundle.id)\"",
-        hint: "install this folder to get bundle \(bundle.id) back, or install the version of "
-          + "\(id) that you want")
+        hint: "to get bundle \(bundle.id) back, install \(versions.path)/\(name); to get \(id), "
+          + "install the version that you want")
     }
     let all = try list()
     try checkIsOnlyCopy(id, among: all, in: bundles, for: .rollback)
@@ -76,9 +76,9 @@ extension BundleInstaller {
     var renamed: [String] = []
     if let other = before?.id, other != id {
       renamed.append(
-        "the folder \(path)/\(id) held the bundle \"\(other)\", which goes; it is kept as "
-          + "\(versions.path)/\(next), and a rollback cannot restore it; install this folder to get "
-          + "bundle \(other) back")
+        "the folder \(path)/\(id) held the bundle \"\(other)\", which is now kept in "
+          + "\(versions.path)/\(next); to get it back, install \(versions.path)/\(next), and set its "
+          + "settings again")
     }
     return Outcome(
       bundle: bundle, former: former, wasThere: !isEmpty,

@@ -13,7 +13,7 @@ import WidgetModel
 /// begins with a dot.
 public struct BundleInstaller: Sendable {
   /// The folder of the bundles.
-  public internal(set) var path: String
+  public let path: String
   public var limits: BundleLimits
   private let timeZones: (@Sendable (String) -> TimeZoneRules?)?
 
@@ -341,10 +341,7 @@ public struct BundleInstaller: Sendable {
   /// - Parameter id: also the name of a folder that `list` has and that is not an id.
   /// - Parameter force: also files that the installer did not write. There may be no other copy of
   ///   them.
-  /// - Parameter others: the other folders of the host, for the mark.
-  public func remove(
-    _ id: String, force: Bool = false, others: [String] = []
-  ) throws(BundleInstallerError) {
+  public func remove(_ id: String, force: Bool = false) throws(BundleInstallerError) {
     let bundles = try existing(id, mayBeMisnamed: true)
     let lock = try InstallerLock(bundles)
     defer { lock.release() }
@@ -358,7 +355,7 @@ public struct BundleInstaller: Sendable {
       guard unlinkat(bundles.descriptor, id, 0) == 0 else {
         throw Folder.failure("remove", "\(path)/\(id)")
       }
-      mark(declared, in: bundles, others)
+      mark(declared, in: bundles)
       return
     }
     // A suggestion could lead to the removal of another bundle.
@@ -380,7 +377,7 @@ public struct BundleInstaller: Sendable {
       try checkIsRemovable("\(BundleInstaller.versionsName)/\(id)", in: bundles)
     }
     if isLive { try discard(id, in: bundles) }
-    mark(declared, in: bundles, others)
+    mark(declared, in: bundles)
     guard versions != nil else { return }
     try discard("\(BundleInstaller.versionsName)/\(id)", in: bundles)
     let all = try bundles.folder(BundleInstaller.versionsName)

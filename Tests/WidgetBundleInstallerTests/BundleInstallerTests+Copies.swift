@@ -175,25 +175,6 @@ extension BundleInstallerTests {
     #expect(!BundleInstaller.isAsInstalled("\(folder)/bundle.yaml"))
   }
 
-  /// The host misses nothing, so it would never delete the mark.
-  @Test(arguments: [false, true])
-  func `a removal leaves no mark if another folder of the host has the bundle`(
-    isGone: Bool
-  ) throws {
-    let mark = "bundles/.removed-desk"
-    for version in ["1.0.0", "2.0.0"] {
-      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
-    }
-    if isGone { try #require(rename("\(installer.path)/desk", "\(scratch.path)/gone") == 0) }
-    scratch.write("others/twin/bundle.yaml", Texts.bundle("desk"))
-    scratch.write("strangers/bundle/bundle.yaml", Texts.bundle("other"))
-    try installer.remove("desk", others: ["\(scratch.path)/strangers", "\(scratch.path)/others"])
-    #expect(!scratch.listing("bundles").contains(mark))
-    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
-    try installer.remove("desk", others: ["\(scratch.path)/strangers", "\(scratch.path)/none"])
-    #expect(scratch.listing("bundles").contains(mark))
-  }
-
   @Test func `a rollback names the bundle with another id that it replaces`() throws {
     for version in ["1.0.0", "2.0.0"] {
       _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
@@ -204,8 +185,8 @@ extension BundleInstallerTests {
     let outcome = try installer.rollback("desk")
     let kept = "\(installer.path)/.versions/desk/2-2.0.0"
     let words =
-      "the folder \(installer.path)/desk held the bundle \"lamp\", which goes; it is kept as \(kept), "
-      + "and a rollback cannot restore it; install this folder to get bundle lamp back"
+      "the folder \(installer.path)/desk held the bundle \"lamp\", which is now kept in \(kept); "
+      + "to get it back, install \(kept), and set its settings again"
     #expect(outcome.warnings.contains(words), "\(outcome.warnings)")
     #expect(outcome.formerID == "lamp")
     let message = refusal { () throws(BundleInstallerError) in _ = try installer.rollback("desk") }

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import WidgetBundle
 import WidgetModel
 
 @testable import widgetctl
@@ -175,7 +176,7 @@ import WidgetModel
     return BundleStanding(widget)
   }
 
-  @Test func `a removal loses nothing if another folder of the host takes the widgets over`() {
+  @Test func `a removal loses only what another folder of the host does not take over`() throws {
     let known = [
       Self.standing("/b/okay"), Self.copy("okay", at: "/a/okay", of: "/b/okay"),
       Self.standing("/b/mine"),
@@ -187,16 +188,28 @@ import WidgetModel
     }
     #expect(successors("/b") == ["okay": "/a/okay"])
     #expect(successors("/a") == [:])
-    func entry(_ bundle: String) -> LostValues.Entry {
+    let kind = Samples.kind("k")
+    func entry(_ widget: String, of bundle: String) -> LostValues.Entry {
       LostValues.Entry(
-        widget: Samples.id(bundle),
-        field: FieldOwner(path: "data.n", owner: "user 7", declared: .int(1)), bundle: bundle)
+        widget: Samples.id(widget),
+        field: FieldOwner(path: "data.n", owner: "user 7", declared: .int(1)), bundle: bundle,
+        kind: kind)
     }
-    let losses = BundleLosses(values: [entry("okay"), entry("mine")])
-      .takenOver(by: successors("/b"))
-    #expect(losses.values.map(\.bundle) == ["mine"])
-    let text = losses.of(["okay"]).text(removed: ["okay"], .done)
-    #expect(text == "bundle okay removed\n  bundle okay in /a/okay takes the widgets over\n")
+    // The copy lacks one widget, and has another one with another kind.
+    var copy = Bundle(id: "okay", version: "1.0.0")
+    copy.widgets = [
+      WidgetSpec(id: Samples.id("w"), kind: kind),
+      WidgetSpec(id: Samples.id("x"), kind: Samples.kind("j")),
+    ]
+    let all = BundleLosses(
+      values: ["w", "x", "y"].map { entry($0, of: "okay") } + [entry("z", of: "mine")])
+    let losses = all.takenOver(by: successors("/b")) { $0 == "/a/okay" ? copy : nil }
+    #expect(losses.values.map(\.widget.rawValue) == ["x", "y", "z"])
+    let unread = all.takenOver(by: successors("/b")) { _ in nil }
+    #expect(unread.values.count == 4 && unread.successors == [:])
+    let text = BundleLosses(successors: losses.successors).of(["okay"])
+      .text(removed: ["okay"], .done)
+    #expect(text == "bundle okay removed\n  bundle okay in /a/okay takes its widgets over\n")
     #expect(losses.of(["mine"]).successors == [:])
   }
 

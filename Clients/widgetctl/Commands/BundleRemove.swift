@@ -65,14 +65,13 @@ struct BundleRemoveCommand: AsyncParsableCommand {
         of: Array(bundles.values), removedFrom: place, among: standings))
     // A host removes the widgets.
     let host: BundleHost = known == nil ? .unknown : await BundleHost.ask(global)
-    let others = host.folders(besides: installer.path)
     var removed: [String] = []
     var failure: CommandFailure?
     for id in ids where failure == nil {
       do throws(CommandFailure) {
         try await folder.carryOut(installer, having: id, global) {
           () throws(BundleInstallerError) in
-          try installer.remove(id, force: force, others: others)
+          try installer.remove(id, force: force)
         }
         removed.append(id)
       } catch {

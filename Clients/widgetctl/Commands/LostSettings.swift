@@ -120,17 +120,32 @@ struct BundleLosses: Sendable {
   var settings: [LostSettings] = []
   var staying: [StayingWidgets] = []
   /// The folders that take the widgets over, by bundle.
-  private(set) var successors: [String: String] = [:]
+  var successors: [String: String] = [:]
 
   /// The losses that are left if other folders take over the widgets of some bundles. The settings
   /// are in the removed folders.
   ///
-  /// - Parameter successors: these folders, by bundle.
-  func takenOver(by successors: [String: String]) -> BundleLosses {
+  /// Only the widgets that a folder has with the same kind are taken over, and nothing if its file
+  /// cannot be read.
+  ///
+  /// - Parameters:
+  ///   - successors: these folders, by bundle.
+  ///   - read: reads the bundle of a folder.
+  func takenOver(
+    by successors: [String: String],
+    read: (String) -> Bundle? = { (try? BundleInstaller.anywhere.read(at: $0))?.bundle }
+  ) -> BundleLosses {
     var losses = self
-    losses.values.removeAll { successors[$0.bundle] != nil }
-    losses.staying.removeAll { successors[$0.bundle] != nil }
-    losses.successors = successors
+    for (id, folder) in successors {
+      guard let copy = read(folder), copy.id == id else { continue }
+      losses.successors[id] = folder
+      losses.values.removeAll { value in
+        value.bundle == id
+          && copy.widgets.contains { $0.id == value.widget && $0.kind == value.kind }
+      }
+      // Nobody knows which kinds the widgets of others have.
+      if !copy.kinds.isEmpty { losses.staying.removeAll { $0.bundle == id } }
+    }
     return losses
   }
 
@@ -139,8 +154,8 @@ struct BundleLosses: Sendable {
     BundleLosses(
       values: values.filter { bundles.contains($0.bundle) },
       settings: settings.filter { bundles.contains($0.bundle) },
-      staying: staying.filter { bundles.contains($0.bundle) }
-    ).takenOver(by: successors.filter { bundles.contains($0.key) })
+      staying: staying.filter { bundles.contains($0.bundle) },
+      successors: successors.filter { bundles.contains($0.key) })
   }
 
   /// - Parameter loss: for the values of widgets. Settings go at once.
@@ -152,7 +167,7 @@ struct BundleLosses: Sendable {
   private var textOfSuccessors: String {
     var text = ""
     for (id, folder) in successors.sorted(by: { $0.key < $1.key }) {
-      text += "  bundle \(id) in \(folder) takes the widgets over\n".safeLines
+      text += "  bundle \(id) in \(folder) takes its widgets over\n".safeLines
     }
     return text
   }
