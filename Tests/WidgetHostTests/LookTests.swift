@@ -91,37 +91,24 @@ struct LookTests {
     #expect(state.standings.first { $0.path == "/b/d" }?.problem == (isRenamed ? "" : problem))
   }
 
-  @Test(arguments: [nil, "taken"] as [String?])
-  mutating func `a second folder of a bundle is told which folder runs`(refusal: String?) throws {
-    let opened = state.found(try found("c", kind: "k"), in: "/b/c", at: now)
-    let generation = try #require(opened.generations.first)
-    _ = state.declared(generation: generation, refusal: refusal, at: now)
-    _ = state.looked()
-    _ = state.found(try found("c", kind: "k"), in: "/b/d", at: now)
-    let words =
-      refusal == nil
-      ? "bundle c runs from /b/c, so /b/d does not run"
-      : "bundle c is in /b/c, too, and the host uses that one"
-    #expect(
-      state.looked().reports == ["\(words); remove /b/d, or change the id in its file"])
-  }
-
-  /// An installation puts the new version into the folder with the id as its name.
-  @Test(arguments: [nil, "taken"] as [String?])
-  mutating func `a folder that runs under another name is to be removed, not the right one`(
-    refusal: String?
+  /// An installation puts the new version into the folder with the id as its name. So a folder that
+  /// runs under another name is to be removed, not the right one.
+  @Test(arguments: [nil, "taken"] as [String?], [("c", "d", "d"), ("c-old", "c", "c-old")])
+  mutating func `a second folder of a bundle is told which folder runs`(
+    refusal: String?, folders: (first: String, second: String, removed: String)
   ) throws {
-    let opened = state.found(try found("c", kind: "k"), in: "/b/c-old", at: now)
+    let (first, second) = ("/b/\(folders.first)", "/b/\(folders.second)")
+    let opened = state.found(try found("c", kind: "k"), in: first, at: now)
     let generation = try #require(opened.generations.first)
     _ = state.declared(generation: generation, refusal: refusal, at: now)
     _ = state.looked()
-    _ = state.found(try found("c", kind: "k"), in: "/b/c", at: now)
+    _ = state.found(try found("c", kind: "k"), in: second, at: now)
     let words =
       refusal == nil
-      ? "bundle c runs from /b/c-old, so /b/c does not run"
-      : "bundle c is in /b/c-old, too, and the host uses that one"
-    #expect(
-      state.looked().reports == ["\(words); remove /b/c-old, or change the id in its file"])
+      ? "bundle c runs from \(first), so \(second) does not run"
+      : "bundle c is in \(first), too, and the host uses that one"
+    let remedy = "remove /b/\(folders.removed), or change the id in its file"
+    #expect(state.looked().reports == ["\(words); \(remedy)"])
   }
 
   /// The third folder is the first one under another name, which comes first in the look.

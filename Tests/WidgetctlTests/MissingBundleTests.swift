@@ -58,7 +58,7 @@ import WidgetProto
     #expect(
       found?.problem.contains(
         hasTime
-          ? "(the host is not running; when it is back, it waits again before the removal)"
+          ? "(the host is not running; after its next start, the host waits again before the removal)"
           : "(the host is not running)") == true)
     #expect(found?.problem.contains("1970") == false)
   }

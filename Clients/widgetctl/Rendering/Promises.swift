@@ -9,11 +9,12 @@ enum Promise {
   /// No host runs, and the text has no time.
   static let notRunning = "the host is not running"
   /// No host runs. The next one does not know the former time.
-  static let stopped = "\(notRunning); when it is back, it waits again before the removal"
+  static let stopped =
+    "\(notRunning); after its next start, the host waits again before the removal"
   /// The process of the host runs and does not answer.
-  static let silent = "the host does not answer; the time counts again when it does"
+  static let silent = "the host does not answer, and removes nothing until it does"
   /// Nobody has asked for the host.
-  static let unasked = "the time counts only while the host runs"
+  static let unasked = "the host removes widgets only while it runs"
 
   /// The words before the time, as the host writes them.
   private static let prefix = " by "
