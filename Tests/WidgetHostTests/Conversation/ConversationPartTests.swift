@@ -195,6 +195,23 @@ struct ConversationPartTests {
     #expect(link.lostKinds == [l] && link.kinds == [k])
   }
 
+  @Test func `a wait for the owner of a widget is no failed attempt`() throws {
+    let bundle = try BundleReader.read(
+      "{bundle: a, format: 1, version: 1.0.0, kinds: {k: {content: {label: x}}},"
+        + " widgets: {w: {kind: k}}}")
+    var link = BundleLink(bundle)
+    link.open(SessionID(number: 1))
+    link.opened(waitingFor: call(1))
+    link.registered()
+    for round in 1...3 { link.waitForOwner(at: limits.daemonWait(round)) }
+    #expect(link.ownerWaits == 3 && link.workAttempts == 0 && !link.isAboutToDeclare)
+    #expect(link.nextDeadline == limits.daemonWait(3))
+    link.retryWork(isKinds: false, at: limits.daemonWait(1))
+    #expect(link.ownerWaits == 3 && link.workAttempts == 1)
+    let taken = link.owned()
+    #expect(link.ownerWaits == 0 && link.workAttempts == 0 && taken.isEmpty)
+  }
+
   // MARK: Withdrawals
 
   @Test func `an heir of an heir takes over from all, and the kinds go first`() {

@@ -151,6 +151,8 @@ extension HandOverTests {
       try $0.edit("a", "v: {kind: k}, w: {kind: k}")
       try $0.edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")
     }
+    let waiting = try #require(machine.daemon.links.all.first { $0.bundle.id == "a" })
+    #expect(waiting.ownerWaits == 1 && waiting.workAttempts == 0, "the wait is no failure")
     pass(.seconds(2))
     #expect(state("w") == "bundle/a fresh a user's" && daemon.lost.isEmpty)
     #expect(warnings == [])

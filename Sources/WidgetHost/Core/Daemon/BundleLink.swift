@@ -72,7 +72,11 @@ struct BundleLink: Sendable {
   private(set) var isRegistered = false
 
   private(set) var work = Work.none
+  /// The failed attempts of the work in a row.
   private(set) var workAttempts = 0
+  /// The waits in a row for a bundle that is about to give a widget up.
+  private(set) var ownerWaits = 0
+  /// The end of the wait after a failure, or for the owner of a widget.
   private var workAt: Duration?
   /// Whether the daemon has taken the widgets of this version at least once.
   private(set) var hasDeclared = false
@@ -249,10 +253,11 @@ struct BundleLink: Sendable {
     return watch == nil && watchAt == nil && !kinds.isEmpty ? .watch : nil
   }
 
-  /// Whether the widgets are about to be declared for the first time, without a wait after a failure.
+  /// Whether the widgets are about to be declared for the first time, without a wait after a failure,
+  /// or for another bundle. Two bundles that wait for each other would stand still.
   var isAboutToDeclare: Bool {
-    !hasDeclared && attempts == 0 && !isRefused && workAttempts == 0 && work != .resting
-      && connection != .resting
+    !hasDeclared && attempts == 0 && !isRefused && workAttempts == 0 && ownerWaits == 0
+      && work != .resting && connection != .resting
   }
 
   /// Whether the daemon has neither taken nor refused this version yet.
@@ -314,7 +319,7 @@ struct BundleLink: Sendable {
   /// The widgets are declared. Returns the fields that the file declares for the first time, and
   /// that had other values.
   mutating func owned() -> [BundleClaims.TakenField] {
-    workAttempts = 0
+    (workAttempts, ownerWaits) = (0, 0)
     isCleared = false
     hasDeclared = true
     defer { takenFields = [] }
@@ -362,10 +367,17 @@ struct BundleLink: Sendable {
     workAt = deadline
   }
 
+  /// Declares the widgets after a wait, because a bundle is about to give one of them up.
+  mutating func waitForOwner(at deadline: Duration) {
+    owe(isKinds: false)
+    ownerWaits += 1
+    workAt = deadline
+  }
+
   /// The daemon refuses the kinds or widgets, until somebody or something changes.
   mutating func restWork(isKinds: Bool) {
     owe(isKinds: isKinds)
-    workAttempts = 0
+    (workAttempts, ownerWaits) = (0, 0)
     work = .resting
     if isKinds { lostKinds = restoredKinds }
   }
@@ -382,7 +394,7 @@ struct BundleLink: Sendable {
   mutating func forgetWork() {
     ready = nil
     isRegistered = false
-    (work, workAttempts, workAt) = (.none, 0, nil)
+    (work, workAttempts, ownerWaits, workAt) = (.none, 0, 0, nil)
     (owesKinds, owesWidgets) = (false, false)
     (restoredKinds, restoringKinds, lostKinds) = ([], [], [])
     (watch, watchAt, owesWatch) = (nil, nil, false)

@@ -261,8 +261,8 @@ extension DaemonConversation {
       reportMisfits(among: known, generation)
       if let conflict = conflict(with: known, generation) {
         if let link = links[generation], waitsForOwner(link) {
-          let deadline = now.uptime + limits.daemonWait(link.workAttempts + 1)
-          links.change(generation) { $0.retryWork(isKinds: false, at: deadline) }
+          let deadline = now.uptime + limits.daemonWait(link.ownerWaits + 1)
+          links.change(generation) { $0.waitForOwner(at: deadline) }
           return
         }
         refused(Failure("ALREADY_EXISTS", conflict), isKinds: false, generation, at: now)

@@ -7,7 +7,7 @@ extension DaemonConversation {
   /// widget up.
   func waitsForOwner(_ link: BundleLink) -> Bool {
     guard let rival = link.rival,
-      limits.daemonWait(link.workAttempts + 1) < limits.daemonWaitMax
+      limits.daemonWait(link.ownerWaits + 1) < limits.daemonWaitMax
     else { return false }
     return links.all.contains { owner in
       owner.isAboutToDeclare && owner.bundle.kindsOfWidgets[rival.id] == nil
