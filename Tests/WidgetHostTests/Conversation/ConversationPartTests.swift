@@ -166,6 +166,23 @@ struct ConversationPartTests {
     #expect(holds.nextDeadline == .seconds(150))
   }
 
+  /// The file gets a mistake three times. The second one stays longer than the widget's time.
+  @Test func `only the first pause of a widget's time gives it the whole time again`() throws {
+    let widget = try widget("w")
+    var holds = Holds()
+    _ = holds.leave(widget, until: .seconds(30))
+    var ends: [Duration?] = []
+    for (start, end) in [(10, 20), (30, 100), (110, 111)] {
+      holds.pause(at: .seconds(start), whole: .seconds(30)) { _, _ in true }
+      // The end moves while nobody can remove the widget.
+      let delay = Duration.seconds(end + 30)
+      holds.postpone(dueAt: .seconds(end), until: delay)
+      holds.pause(at: .seconds(end), whole: .seconds(30)) { _, _ in false }
+      ends.append(holds.nextDeadline)
+    }
+    #expect(ends == [.seconds(50), .seconds(120), .seconds(121)])
+  }
+
   // MARK: Links
 
   @Test func `a kind is lost that was removed during the declaration of another one`() throws {

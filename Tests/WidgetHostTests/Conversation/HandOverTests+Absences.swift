@@ -334,6 +334,23 @@ extension HandOverTests {
     #expect(widget("w") == nil)
   }
 
+  @Test mutating func `a file that gets a mistake again and again does not keep a widget`() throws {
+    try begin("w: {kind: k}, v: {kind: k}")
+    tellNews()
+    try edit("a", "v: {kind: k}")
+    for round in 1...4 {
+      pass(.seconds(10))
+      run(machine.found(.broken(problem: "wrong", digest: 99), in: "/b/x", at: time))
+      pass(limit)
+      try edit("a", "v: {kind: k}, v\(round): {kind: k}")
+      #expect((widget("w") != nil) == (round < 4))
+      // The first mistake gives the whole time again.
+      let words = ["01:10", "01:40", "02:10"].map { "; undo that by 1970-01-01T00:\($0)Z, or" }
+      if round < 4 { #expect(error("w").contains(words[round - 1])) }
+    }
+    #expect(kept.count == 1)
+  }
+
   // MARK: Kinds of others
 
   /// Widget `p` of a user has the kind `j` of a program, which has failed.

@@ -453,7 +453,7 @@ extension DaemonConversation {
         kept[set] = isMissing ? [] : Set(link.bundle.kindsOfWidgets.keys)
       }
     }
-    holds.pause(until: now.uptime + limits.absenceMax) { id, set in
+    holds.pause(at: now.uptime, whole: limits.absenceMax) { id, set in
       kept[set].map { !$0.contains(id) } ?? false
     }
   }

@@ -71,6 +71,10 @@ struct Holds: Sendable {
     var shown: (end: Duration, time: Timestamp)?
     /// Whether the time stands still because nobody knows the widgets of the bundle's file.
     var isPaused = false
+    /// Whether an earlier pause has given the widget its whole time again.
+    var isProlonged = false
+    /// The time that is left after the pause; nil for the whole time.
+    var left: Duration?
     /// The beginning of the wait, as the error has it.
     var since: Timestamp?
     /// The error that the host has set last.
@@ -411,19 +415,27 @@ struct Holds: Sendable {
     holds[id]?.phase = .waiting(until: min(end, hold.firstEnd + longest))
   }
 
-  /// Lets the time of these widgets stand still, and the time of all others run. If the time of a
-  /// widget runs again, it begins again.
+  /// Lets the time of some widgets stand still, and the time of all others run. After its first
+  /// pause, a widget has its whole time again. After each further pause, the rest of it runs.
   ///
   /// - Parameter isPaused: whether the time of a widget in a set stands still.
-  mutating func pause(until end: Duration, _ isPaused: (WidgetID, String) -> Bool) {
-    for (id, hold) in holds {
-      let wasPaused = hold.isPaused
-      guard isPaused(id, hold.set) != wasPaused else { continue }
-      holds[id]?.isPaused = !wasPaused
+  mutating func pause(
+    at uptime: Duration, whole: Duration, _ isPaused: (WidgetID, String) -> Bool
+  ) {
+    for (id, known) in holds {
+      guard isPaused(id, known.set) != known.isPaused else { continue }
+      var hold = known
+      hold.isPaused.toggle()
       areErrorsOutdated = true
-      guard wasPaused, let before = hold.end, before < end else { continue }
-      holds[id]?.firstEnd += end - before
-      holds[id]?.phase = .waiting(until: end)
+      if hold.isPaused {
+        hold.left = hold.isProlonged ? hold.end.map { max($0 - uptime, .zero) } : nil
+      } else if let before = hold.end {
+        let end = hold.left.map { uptime + $0 } ?? max(before, uptime + whole)
+        hold.firstEnd += end - before
+        hold.phase = .waiting(until: end)
+        hold.isProlonged = true
+      }
+      holds[id] = hold
     }
   }
 
