@@ -236,7 +236,7 @@ struct AdapterTests {
     }
 
     func update(
-      _ id: WidgetID, _ patch: WidgetPatch, for provider: String
+      _ id: WidgetID, _ patch: WidgetPatch, for provider: String, etag: String
     ) async throws(Failure) -> Revision {
       patches += 1
       for waiter in waiting { waiter.resume() }
@@ -262,7 +262,7 @@ struct AdapterTests {
 
     func widgets(
       kinds: [KindName], _ mask: ReadMask
-    ) async throws(Failure) -> [Widget] { [] }
+    ) async throws(Failure) -> [ListedWidget] { [] }
 
     func standing(
       kinds: [KindName], widgets: [WidgetID]

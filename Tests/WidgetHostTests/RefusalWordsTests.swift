@@ -44,6 +44,14 @@ struct RefusalWordsTests {
     #expect(ClientError.status(status("")).words == "the daemon refused the call (KIND_CLAIMED)")
   }
 
+  @Test func `a change of a widget that has changed meanwhile is no refusal of changes`() {
+    let changed = RPCStatus(
+      code: .aborted, message: "Widget \"w\" has changed.",
+      errorInfo: ErrorInfo(reason: "ETAG_MISMATCH"))
+    let failure = Failure(ClientError.status(changed))
+    #expect(failure.isETagMismatch && failure.isTransient && failure.refusal == nil)
+  }
+
   @Test func `a lost connection has the words of the client`() {
     let lost = ClientError.connectionLost(socketPath: "/s")
     #expect(lost.words == "\(lost)" && lost.wordsOfCause == "\(lost)")

@@ -43,10 +43,12 @@ public protocol DaemonConnection: Sendable {
   func delete(_ id: WidgetID) async throws(Failure)
   /// Changes a widget.
   ///
-  /// - Parameter provider: the provider that owns the changed fields; empty for the host's user.
+  /// - Parameters:
+  ///   - provider: the provider that owns the changed fields; empty for the host's user.
+  ///   - etag: the etag that the widget must still have; empty for no condition.
   /// - Returns: the widget's revision after the change.
   func update(
-    _ id: WidgetID, _ patch: WidgetPatch, for provider: String
+    _ id: WidgetID, _ patch: WidgetPatch, for provider: String, etag: String
   ) async throws(Failure) -> Revision
   func setPresence(_ ids: [WidgetID], _ action: PresenceAction) async throws(Failure)
   /// - Returns: the event's sequence number.
@@ -63,7 +65,7 @@ public protocol DaemonConnection: Sendable {
     kinds: [KindName], widgets: [WidgetID]
   ) async throws(Failure) -> Circumstances
   /// All widgets of these kinds; of any kind if there are none.
-  func widgets(kinds: [KindName], _ mask: ReadMask) async throws(Failure) -> [Widget]
+  func widgets(kinds: [KindName], _ mask: ReadMask) async throws(Failure) -> [ListedWidget]
   /// Calls `tell` with each change to the widgets of these kinds, in order, until the task is
   /// cancelled. Waits for one call to return before the next. Reconnects after a lost connection.
   ///
@@ -173,11 +175,11 @@ public struct ClientConnection: DaemonConnection {
   }
 
   public func update(
-    _ id: WidgetID, _ patch: WidgetPatch, for provider: String
+    _ id: WidgetID, _ patch: WidgetPatch, for provider: String, etag: String
   ) async throws(Failure) -> Revision {
     do throws(ClientError) {
       return try await client.updateWidget(
-        UpdateWidgetRequest(id: id, patch: patch, omitWidget: true, provider: provider),
+        UpdateWidgetRequest(id: id, patch: patch, etag: etag, omitWidget: true, provider: provider),
         options: options
       ).revision
     } catch {
@@ -246,7 +248,7 @@ public struct ClientConnection: DaemonConnection {
       }
     }
     guard !widgets.isEmpty else { return result }
-    for widget in try await self.widgets(Selector(ids: widgets)) {
+    for widget in try await self.widgets(Selector(ids: widgets)).map(\.widget) {
       result.widgets.insert(
         .init(
           id: widget.id, kind: widget.kind, applySet: widget.applySet, ownerUID: widget.ownerUID))
@@ -254,20 +256,22 @@ public struct ClientConnection: DaemonConnection {
     return result
   }
 
-  public func widgets(kinds: [KindName], _ mask: ReadMask) async throws(Failure) -> [Widget] {
+  public func widgets(
+    kinds: [KindName], _ mask: ReadMask
+  ) async throws(Failure) -> [ListedWidget] {
     try await widgets(Selector(kinds: kinds), mask)
   }
 
   private func widgets(
     _ selector: Selector, _ mask: ReadMask = .all
-  ) async throws(Failure) -> [Widget] {
-    var widgets: [Widget] = []
+  ) async throws(Failure) -> [ListedWidget] {
+    var widgets: [ListedWidget] = []
     var request = ListWidgetsRequest(selector: selector, readMask: mask)
     var tokens = PageTokens()
     do throws(ClientError) {
       repeat {
         let page = try await client.listWidgets(request, options: options)
-        widgets += page.widgets.map(\.widget)
+        widgets += page.widgets.map { ListedWidget(widget: $0.widget, etag: $0.etag) }
         request.pageToken = try tokens.next(page.nextPageToken)
       } while !request.pageToken.isEmpty
     } catch {
@@ -492,9 +496,4 @@ extension ClientError {
     default: return false
     }
   }
-}
-
-extension ReadMask {
-  /// What the errors of bundles depend on.
-  static let errors = (try? ReadMask(paths: ["apply_set", "error", "stale"])) ?? .all
 }

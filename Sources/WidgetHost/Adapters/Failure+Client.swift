@@ -8,6 +8,9 @@ extension Failure {
   /// Whether a declared widget exists with another kind.
   var isKindMismatch: Bool { code == Failure.kindMismatch }
 
+  /// Whether a widget has changed since the answer on which a change depends.
+  var isETagMismatch: Bool { code == Failure.etagMismatch }
+
   /// Whether one of the daemon's limits is reached.
   var isLimit: Bool { code == Failure.exhausted }
 
@@ -16,6 +19,7 @@ extension Failure {
 
   private static let providedAlready = "PROVIDER_ACTIVE"
   private static let kindMismatch = "KIND_MISMATCH"
+  private static let etagMismatch = "ETAG_MISMATCH"
   private static let exhausted = "RESOURCE_EXHAUSTED"
 
   /// A failure between the host and the daemon.
@@ -25,6 +29,9 @@ extension Failure {
       self.init(Failure.providedAlready, error.words)
     case .status where error.reason == Failure.kindMismatch:
       self.init(Failure.kindMismatch, error.words)
+    // The daemon takes changes, so this is no `refusal`.
+    case .status where error.reason == Failure.etagMismatch:
+      self.init(Failure.etagMismatch, error.words, isTransient: true)
     case .status(let status):
       let code = "\(status.code)"
       // An exhausted quota is not transient, unless the daemon sends a time for the retry.

@@ -103,14 +103,15 @@ extension Host {
       return .results(try await daemon.own(widgets: specs, set: set, .dryRun))
     case .remove(let ids): for id in ids { try await daemon.delete(id) }
     case .removeKinds(let provider): try await daemon.removeKinds(of: provider)
-    case .update(let id, let patch, let provider):
-      return .revision(try await daemon.update(id, patch, for: provider))
+    case .update(let id, let patch, let provider, let etag):
+      return .revision(try await daemon.update(id, patch, for: provider, etag: etag))
     case .presence(let ids, let action): try await daemon.setPresence(ids, action)
     case .send(let id, let name, let payload, let force):
       return .sequence(try await daemon.send(id, name: name, payload: payload, force: force))
     case .widget(let id): return .widget(try await daemon.widget(id))
-    case .widgets(let kinds): return .widgets(try await daemon.widgets(kinds: kinds, .all))
-    case .errors(let kinds): return .widgets(try await daemon.widgets(kinds: kinds, .errors))
+    case .widgets(let kinds):
+      return .widgets(try await daemon.widgets(kinds: kinds, .all).map(\.widget))
+    case .errors(let kinds): return .listed(try await daemon.widgets(kinds: kinds, .errors))
     case .standing(let kinds, let widgets):
       return .standing(try await daemon.standing(kinds: kinds, widgets: widgets))
     case .folders(let bundles):
@@ -151,4 +152,10 @@ extension DaemonCall {
     default: nil
     }
   }
+}
+
+extension ReadMask {
+  /// What the errors of bundles depend on.
+  fileprivate static let errors =
+    (try? ReadMask(paths: ["activity", "apply_set", "error", "etag", "stale"])) ?? .all
 }

@@ -124,6 +124,9 @@ public struct HostLimits: Hashable, Sendable {
   /// doubles with each further failure.
   public var daemonWaitInitial = Duration.milliseconds(200)
   public var daemonWaitMax = Duration.seconds(5)
+  /// The number of attempts to change a widget that others change meanwhile. Before each further
+  /// attempt, the host waits for `clearedLookInterval`.
+  public var outdatedAttemptsMax = 5
   /// The number of attempts to get a session that another program has. After them, the host reports
   /// a refusal.
   public var takenAttemptsMax = 6
@@ -147,6 +150,12 @@ public struct HostLimits: Hashable, Sendable {
     var wait = daemonWaitInitial
     for _ in 0..<min(max(attempts, 1) - 1, 32) where wait < daemonWaitMax { wait *= 2 }
     return min(wait, daemonWaitMax)
+  }
+
+  /// The wait before the next listing, after this many listings whose widgets others have changed
+  /// before the host did.
+  func outdatedWait(_ attempts: Int) -> Duration {
+    attempts < outdatedAttemptsMax ? daemonWait(attempts) : clearedLookInterval
   }
 }
 

@@ -6,7 +6,7 @@ import WidgetModel
 
 // The errors of problems of bundles on widgets that no instance serves (`Marks`, `Unmarks`).
 extension ConversationPartTests {
-  private func trouble(
+  func trouble(
     _ path: String = "/b/x", words: String = "/b/x is missing", kinds: Set<KindName> = []
   ) -> BundleTrouble {
     BundleTrouble(
@@ -16,7 +16,7 @@ extension ConversationPartTests {
 
   /// Makes the next call of the marks: `owners`, `widgets`, the id of a widget to change, or
   /// nothing.
-  private func next(
+  func next(
     _ marks: inout Marks, served: Set<KindName> = [], beside held: Set<WidgetID> = []
   ) -> (name: String, patch: WidgetPatch) {
     guard let made = marks.nextCall(served: served, beside: held) else {
@@ -24,7 +24,7 @@ extension ConversationPartTests {
     }
     marks.called(with: call(1))
     switch made {
-    case .update(let id, let patch, ""): return (id.rawValue, patch)
+    case .update(let id, let patch, "", _): return (id.rawValue, patch)
     case .standing(_, []): return ("owners", WidgetPatch())
     case .errors(let kinds):
       let words = ["widgets"] + kinds.map(\.rawValue)
@@ -33,7 +33,7 @@ extension ConversationPartTests {
     }
   }
 
-  private func answer(_ result: Result<DaemonAnswer, Failure>, _ marks: inout Marks) {
+  func answer(_ result: Result<DaemonAnswer, Failure>, _ marks: inout Marks) {
     let line = marks.answered(result, served: [], beside: [], at: .zero, limits)
     #expect(line == nil)
   }
@@ -45,7 +45,7 @@ extension ConversationPartTests {
     // The call has no answer.
     names.append(next(&marks).name)
     let known = try [widget("v"), widget("w"), widget("x", set: "bundle/b")]
-    answer(.success(.widgets(known)), &marks)
+    answer(.success(.listing(known)), &marks)
     names.append(next(&marks).name)
     answer(.failure(Failure("NOT_FOUND", "there is no widget v")), &marks)
     let (name, patch) = next(&marks)
@@ -65,7 +65,7 @@ extension ConversationPartTests {
     var marks = Marks()
     _ = marks.set(["bundle/a": trouble()])
     _ = next(&marks)
-    answer(.success(.widgets([known])), &marks)
+    answer(.success(.listing([known])), &marks)
     let patch = next(&marks).patch
     answer(.success(.revision(1)), &marks)
     var names = [next(&marks).name]
@@ -74,7 +74,7 @@ extension ConversationPartTests {
       if isCleared { known.error = nil }
       marks.tick(at: try #require(marks.nextDeadline))
       names.append(next(&marks).name)
-      answer(.success(.widgets([known])), &marks)
+      answer(.success(.listing([known])), &marks)
       names.append(next(&marks).name)
     }
     #expect(names == ["", "widgets k", "", "widgets k", "w"])
@@ -85,7 +85,7 @@ extension ConversationPartTests {
     var marks = Marks()
     _ = marks.set(["bundle/a": trouble()])
     _ = next(&marks)
-    answer(.success(.widgets(known)), &marks)
+    answer(.success(.listing(known)), &marks)
     var names = [next(&marks).name]
     let line = marks.answered(
       .failure(Failure("PERMISSION_DENIED", "no")), served: [], beside: [], at: .zero, limits)
@@ -98,7 +98,7 @@ extension ConversationPartTests {
       if isChanged { known[0].isStale = true }
       marks.tick(at: try #require(marks.nextDeadline))
       names.append(next(&marks).name)
-      answer(.success(.widgets(known)), &marks)
+      answer(.success(.listing(known)), &marks)
       for _ in 0..<(isChanged ? 3 : 2) {
         names.append(next(&marks).name)
         answer(.success(.revision(1)), &marks)
@@ -122,7 +122,7 @@ extension ConversationPartTests {
         answer(.success(.standing(Circumstances())), &marks)
         _ = next(&marks)
       }
-      answer(.success(.widgets([known])), &marks)
+      answer(.success(.listing([known])), &marks)
       let (name, patch) = next(&marks)
       guard name == "w" else { return ["nothing"] }
       if let error = patch.error { known.error = error }
@@ -159,7 +159,7 @@ extension ConversationPartTests {
     var guest = try widget("g", set: "mine")
     // An earlier host has set it.
     guest.error = WidgetError(reason: BundleInstance.invalid, message: "/b/x is missing, too")
-    answer(.success(.widgets([guest])), &marks)
+    answer(.success(.listing([guest])), &marks)
     let (name, patch) = next(&marks)
     let change = owner == "stranger" ? WidgetPatch(error: .some(nil)) : WidgetPatch(isStale: true)
     #expect(question == "owners" && name == "g" && patch == change)
@@ -177,15 +177,15 @@ extension ConversationPartTests {
     let found = Circumstances(kinds: [.init(name: k, provider: "stranger", revision: 1)])
     _ = unmarks.answered(.success(.standing(found)), "a", at: .zero, limits)
     #expect(unmarks.kinds(of: "a") == [j])
-    guard case .widgets([])? = unmarks.nextCall(beside: [])?.call else {
+    guard case .errors([])? = unmarks.nextCall(beside: [])?.call else {
       Issue.record("no second question")
       return
     }
     let guests = [("g", j), ("h", k)].compactMap { name, kind in
       WidgetID(name).map { Widget(id: $0, kind: kind, error: failure, applySet: "mine") }
     }
-    _ = unmarks.answered(.success(.widgets(guests)), "a", at: .zero, limits)
-    guard case .update(let id, let patch, _)? = unmarks.nextCall(beside: [])?.call else {
+    _ = unmarks.answered(.success(.listing(guests)), "a", at: .zero, limits)
+    guard case .update(let id, let patch, _, _)? = unmarks.nextCall(beside: [])?.call else {
       Issue.record("no change")
       return
     }
@@ -201,7 +201,7 @@ extension ConversationPartTests {
     var marks = Marks()
     _ = marks.set(["bundle/a": trouble()])
     _ = next(&marks)
-    answer(.success(.widgets([known])), &marks)
+    answer(.success(.listing([known])), &marks)
     _ = next(&marks)
     if isRefused {
       let line = marks.answered(
@@ -212,7 +212,7 @@ extension ConversationPartTests {
     _ = next(&marks)
     // Its program has ended. Without an answer, the problem may be a reason, too.
     known.isStale = true
-    answer(.success(.widgets([known])), &marks)
+    answer(.success(.listing([known])), &marks)
     let (name, patch) = next(&marks)
     #expect(name == (isRefused ? "" : "w") && patch.isStale == (isRefused ? nil : false))
   }
@@ -224,7 +224,7 @@ extension ConversationPartTests {
     var marks = Marks()
     _ = marks.set(["bundle/a": trouble()])
     _ = next(&marks)
-    answer(.success(.widgets([known])), &marks)
+    answer(.success(.listing([known])), &marks)
     let errors = next(&marks).patch.error.flatMap(\.self)?.all
     #expect(errors?.first?.message == "/b/x is missing" && errors?.count == 33)
   }
@@ -235,17 +235,17 @@ extension ConversationPartTests {
     var marks = Marks()
     _ = marks.set(["bundle/a": trouble()])
     _ = next(&marks)
-    answer(.success(.widgets([known])), &marks)
+    answer(.success(.listing([known])), &marks)
     _ = next(&marks)
     answer(.success(.revision(1)), &marks)
     _ = marks.lookAgain()
     _ = next(&marks, served: [known.kind])
     let line = marks.answered(
-      .success(.widgets([known])), served: [known.kind], beside: [], at: .zero, limits)
+      .success(.listing([known])), served: [known.kind], beside: [], at: .zero, limits)
     _ = marks.set([:])
     _ = next(&marks)
     known.isStale = true
-    answer(.success(.widgets([known])), &marks)
+    answer(.success(.listing([known])), &marks)
     let name = next(&marks).name
     #expect(line == nil && name == "")
   }
@@ -257,7 +257,7 @@ extension ConversationPartTests {
     var marks = Marks()
     _ = marks.set(["bundle/a": trouble()])
     _ = next(&marks)
-    answer(.success(.widgets([known])), &marks)
+    answer(.success(.listing([known])), &marks)
     var other = marks
     let served = next(&marks, served: [known.kind]).name
     let held = next(&other, beside: [known.id]).name
@@ -276,13 +276,13 @@ extension ConversationPartTests {
     _ = marks.follow(served: served, watched: served, beside: held)
     _ = next(&marks, served: served, beside: held)
     let line = marks.answered(
-      .success(.widgets([known])), served: served, beside: held, at: .zero, limits)
+      .success(.listing([known])), served: served, beside: held, at: .zero, limits)
     let before = next(&marks, served: served, beside: held).name
     _ = marks.follow(served: served, watched: served, beside: held)
     #expect(line == nil && before == "" && !marks.isWaiting)
     _ = marks.follow(served: [], watched: [], beside: [])
     let question = next(&marks).name
-    answer(.success(.widgets([known])), &marks)
+    answer(.success(.listing([known])), &marks)
     let after = next(&marks).name
     #expect(question == "widgets" && after == "w")
   }
@@ -297,7 +297,7 @@ extension ConversationPartTests {
     var marks = Marks()
     _ = marks.set(["bundle/a": trouble()])
     _ = next(&marks)
-    answer(.success(.widgets([known])), &marks)
+    answer(.success(.listing([known])), &marks)
     let patch = next(&marks).patch
     answer(.success(.revision(1)), &marks)
     _ = next(&marks)
@@ -307,7 +307,7 @@ extension ConversationPartTests {
     _ = marks.follow(served: served, watched: served, beside: [])
     _ = next(&marks, served: served)
     let line = marks.answered(
-      .success(.widgets([known])), served: served, beside: [], at: .zero, limits)
+      .success(.listing([known])), served: served, beside: [], at: .zero, limits)
     let (name, change) = next(&marks, served: served)
     #expect(line == nil && patch.isStale == true && name == (isCleared ? "w" : ""))
     #expect(change == (isCleared ? WidgetPatch(isStale: false) : WidgetPatch()))
@@ -322,12 +322,12 @@ extension ConversationPartTests {
     func list(_ marks: inout Marks) -> [String] {
       let question = next(&marks, served: served).name
       let line = marks.answered(
-        .success(.widgets([known])), served: served, beside: [], at: .zero, limits)
+        .success(.listing([known])), served: served, beside: [], at: .zero, limits)
       return [question, line ?? next(&marks, served: served).name]
     }
     _ = marks.set(["bundle/a": trouble()])
     _ = next(&marks)
-    answer(.success(.widgets([known])), &marks)
+    answer(.success(.listing([known])), &marks)
     let error = next(&marks).patch.error
     answer(.success(.revision(1)), &marks)
     _ = next(&marks)
@@ -352,7 +352,7 @@ extension ConversationPartTests {
     var marks = Marks()
     _ = marks.set(["bundle/a": trouble()])
     _ = next(&marks)
-    answer(.success(.widgets([known])), &marks)
+    answer(.success(.listing([known])), &marks)
     _ = next(&marks)
     answer(.success(.revision(1)), &marks)
     _ = next(&marks)
@@ -363,7 +363,7 @@ extension ConversationPartTests {
       _ = marks.follow(served: served, watched: watched, beside: [])
       names.append(next(&marks, served: served).name)
       _ = marks.answered(
-        .success(.widgets([known])), served: served, beside: [], at: .zero, limits)
+        .success(.listing([known])), served: served, beside: [], at: .zero, limits)
       names.append(next(&marks, served: served).name)
     }
     #expect(names == ["widgets", "", "widgets", "w"])
@@ -376,7 +376,7 @@ extension ConversationPartTests {
     var marks = Marks()
     _ = marks.set(["bundle/a": trouble()])
     _ = next(&marks)
-    answer(.success(.widgets([known])), &marks)
+    answer(.success(.listing([known])), &marks)
     _ = next(&marks)
     answer(.success(.revision(1)), &marks)
     _ = next(&marks)
@@ -402,17 +402,17 @@ extension ConversationPartTests {
     var marks = Marks()
     _ = marks.set(["bundle/a": trouble()])
     _ = next(&marks)
-    answer(.success(.widgets([])), &marks)
+    answer(.success(.listing([])), &marks)
     _ = next(&marks)
     _ = marks.set([:])
     _ = marks.follow(served: served, watched: [], beside: [])
     _ = next(&marks, served: served)
     let line = marks.answered(
-      .success(.widgets([known])), served: served, beside: [], at: .zero, limits)
+      .success(.listing([known])), served: served, beside: [], at: .zero, limits)
     let before = next(&marks, served: served).name
     _ = marks.follow(served: [], watched: [], beside: [])
     _ = next(&marks)
-    answer(.success(.widgets([known])), &marks)
+    answer(.success(.listing([known])), &marks)
     let (after, patch) = next(&marks)
     answer(.success(.revision(1)), &marks)
     _ = next(&marks)
@@ -436,11 +436,11 @@ extension ConversationPartTests {
       return made
     }
     func updated(_ made: DaemonCall?) -> String? {
-      guard case .update(let id, let patch, "")? = made else { return nil }
+      guard case .update(let id, let patch, "", _)? = made else { return nil }
       return patch == WidgetPatch(error: .some(nil)) ? id.rawValue : nil
     }
     let known = try [shown("t"), shown("u"), shown("v"), shown("w"), widget("x")]
-    guard case .widgets([])? = next() else {
+    guard case .errors([])? = next() else {
       Issue.record("no question")
       return
     }
@@ -451,11 +451,11 @@ extension ConversationPartTests {
     let isWaiting = next() == nil
     #expect(isWaiting && unmarks.nextDeadline == limits.daemonWait(1))
     unmarks.tick(at: limits.daemonWait(1))
-    guard case .widgets([])? = next() else {
+    guard case .errors([])? = next() else {
       Issue.record("no further question")
       return
     }
-    _ = unmarks.answered(.success(.widgets(known)), "a", at: .zero, limits)
+    _ = unmarks.answered(.success(.listing(known)), "a", at: .zero, limits)
     let first = updated(next())
     _ = unmarks.answered(.failure(Failure("NOT_FOUND", "no t")), "a", at: .zero, limits)
     // The error of a widget that waits for its removal says so.
@@ -484,8 +484,8 @@ extension ConversationPartTests {
       if rounds == 1 { _ = unmarks.begin(HostState.LeftErrors(bundle: "a", path: "/b/x")) }
       let isUnanswered = unmarks.nextCall(beside: []) == nil
       #expect(isUnanswered, "the call has no answer")
-      var answer = DaemonAnswer.widgets([shown])
-      if case .update(_, let patch, _) = made {
+      var answer = DaemonAnswer.listing([shown])
+      if case .update(_, let patch, _, _) = made {
         if let error = patch.error { shown.error = error }
         answer = .revision(1)
       }

@@ -50,6 +50,19 @@ extension DaemonCall {
     }
   }
 
+  /// Whether the answer has widgets.
+  var asksForWidgets: Bool {
+    switch self {
+    case .widgets, .errors: true
+    default: false
+    }
+  }
+
+  /// The answer with these widgets.
+  func answer(with widgets: [Widget]) -> DaemonAnswer {
+    if case .errors = self { .listing(widgets) } else { .widgets(widgets) }
+  }
+
   var signature: String {
     switch self {
     case .ready(let id): "ready \(id.number)"
@@ -64,7 +77,7 @@ extension DaemonCall {
     case .foresee(let specs, let set): "foresee \(set) \(specs.count)"
     case .remove(let ids): "remove \(ids)"
     case .removeKinds(let set): "removeKinds \(set)"
-    case .update(let id, _, let provider): "update \(id) \(provider)"
+    case .update(let id, _, let provider, _): "update \(id) \(provider)"
     case .presence(let ids, _): "presence \(ids)"
     case .send(let id, let name, _, _): "send \(id) \(name)"
     case .widget(let id): "widget \(id)"
@@ -73,5 +86,12 @@ extension DaemonCall {
     case .standing(let kinds, let ids): "standing \(kinds.map(\.rawValue)) \(ids.map(\.rawValue))"
     case .folders(let bundles): "folders \(bundles.map(\.path))"
     }
+  }
+}
+
+extension DaemonAnswer {
+  /// The widgets, each with its revision as the etag.
+  static func listing(_ widgets: [Widget]) -> DaemonAnswer {
+    .listed(widgets.map { ListedWidget(widget: $0, etag: "\($0.revision)") })
   }
 }

@@ -79,7 +79,7 @@ struct HandOverTests {
         input = .answered(id, .success(.absences(absences)))
       case .daemon(.call(let id, let call)):
         if case .errors = call { lists += 1 }
-        if case .update(let id, let patch, _) = call { updates.append((id, patch)) }
+        if case .update(let id, let patch, _, _) = call { updates.append((id, patch)) }
         let answer = daemon.isUp ? daemon.answer(call) : .failure(ConversationSimulation.lost)
         input = .answered(id, isLost(call) ? .failure(ConversationSimulation.lost) : answer)
       case .kept(let field, let bundle): kept.append(field.message(by: bundle))

@@ -143,8 +143,8 @@ struct HostMachineTests {
       for output in outputs {
         switch output {
         case .daemon(.open(let id, _)): inputs.append(.session(id, .opened(epoch: 1)))
-        case .daemon(.call(let id, .widgets)), .daemon(.call(let id, .errors)):
-          inputs.append(.answered(id, .success(.widgets(known))))
+        case .daemon(.call(let id, let call)) where call.asksForWidgets:
+          inputs.append(.answered(id, .success(call.answer(with: known))))
         case .daemon(.call(let id, .ready)): inputs.append(.answered(id, .success(.kinds(kinds))))
         case .daemon(.call(let id, .own)): inputs.append(.answered(id, .success(.results([]))))
         case .daemon(.call(let id, _)): inputs.append(.answered(id, .success(.done)))
@@ -179,7 +179,7 @@ struct HostMachineTests {
         case .daemon(.call(let id, let call)):
           var answer = DaemonAnswer.done
           switch call {
-          case .widgets, .errors: answer = .widgets(known)
+          case .widgets, .errors: answer = call.answer(with: known)
           case .ready: answer = .kinds([])
           case .own(let specs, let set), .keep(let specs, let set), .foresee(let specs, let set):
             let name = call.signature.prefix { $0 != " " }
@@ -192,7 +192,7 @@ struct HostMachineTests {
               }
             }
             answer = .results(name == "keep" ? [] : results)
-          case .update(let id, let patch, _):
+          case .update(let id, let patch, _, _):
             if let isStale = patch.isStale { words.append("\(isStale ? "stale" : "fresh") \(id)") }
           default: break
           }
@@ -337,8 +337,8 @@ struct HostMachineTests {
       for output in outputs {
         switch output {
         case .daemon(.open(let id, _)): inputs.append(.session(id, .opened(epoch: 1)))
-        case .daemon(.call(let call, .widgets)), .daemon(.call(let call, .errors)):
-          inputs.append(.answered(call, .success(.widgets([]))))
+        case .daemon(.call(let id, let call)) where call.asksForWidgets:
+          inputs.append(.answered(id, .success(call.answer(with: []))))
         case .daemon(.call(let call, .own(let specs, _))):
           owned.append(specs.compactMap(\.id?.rawValue))
           inputs.append(
@@ -482,8 +482,8 @@ struct HostMachineTests {
         } else {
           waiting += machine.handle(answer, at: now)
         }
-      case .daemon(.call(let id, .widgets)), .daemon(.call(let id, .errors)):
-        waiting += machine.handle(.answered(id, .success(.widgets([]))), at: now)
+      case .daemon(.call(let id, let call)) where call.asksForWidgets:
+        waiting += machine.handle(.answered(id, .success(call.answer(with: []))), at: now)
       case .daemon(.call(let id, .own(_, let set))):
         order.append(set)
         waiting += machine.handle(.answered(id, .success(.results([]))), at: now)

@@ -37,6 +37,10 @@ struct NaiveDaemon {
   var holders: [String: Holder] = [:]
   var news: [News] = []
 
+  /// The answer to a change of a widget that has changed since it was read.
+  static let outdated = Failure(
+    "ETAG_MISMATCH", "the widget has changed since its etag was read", isTransient: true)
+
   var sortedWidgets: [Widget] { widgets.values.sorted { $0.id.rawValue < $1.id.rawValue } }
 
   /// Ends, and loses all state.
@@ -164,8 +168,8 @@ struct NaiveDaemon {
         kinds.filter { $0.value == provider }.keys.sorted { $0.rawValue < $1.rawValue })
       return .success(.done)
     case .widgets(let names), .errors(let names):
-      return .success(
-        .widgets(sortedWidgets.filter { names.isEmpty || names.contains($0.kind) }))
+      let known = sortedWidgets.filter { names.isEmpty || names.contains($0.kind) }
+      return .success(call.answer(with: known))
     case .standing(let names, let ids):
       var result = Circumstances()
       for name in names {
@@ -179,9 +183,12 @@ struct NaiveDaemon {
         }
       }
       return .success(.standing(result))
-    case .update(let id, let patch, _):
+    case .update(let id, let patch, _, let etag):
       if let updateFailure { return .failure(updateFailure) }
       guard var widget = widgets[id] else { return .failure(Failure("NOT_FOUND", "no \(id)")) }
+      guard etag.isEmpty || etag == "\(widget.revision)" else {
+        return .failure(NaiveDaemon.outdated)
+      }
       for entry in patch.setData.entries { widget.data[entry.key] = entry.value }
       for key in patch.unsetData { widget.data[key] = nil }
       if let error = patch.error { widget.error = error }

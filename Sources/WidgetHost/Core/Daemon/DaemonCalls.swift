@@ -50,8 +50,9 @@ public enum DaemonCall: Sendable {
   case foresee([WidgetSpec], set: String)
   case remove([WidgetID])
   case removeKinds(of: String)
-  /// Answered with `revision`.
-  case update(WidgetID, WidgetPatch, provider: String)
+  /// Answered with `revision`. The daemon makes no change if the widget has another etag
+  /// (`Failure.isETagMismatch`). If the etag is empty, there is no condition.
+  case update(WidgetID, WidgetPatch, provider: String, etag: String = "")
   case presence([WidgetID], PresenceAction)
   /// Answered with `sequence`.
   case send(WidgetID, name: String, payload: ValueMap, force: Bool)
@@ -59,7 +60,8 @@ public enum DaemonCall: Sendable {
   case widget(WidgetID)
   /// All widgets of these kinds; of any kind if there are none. Answered with `widgets`.
   case widgets([KindName])
-  /// The same, but of each widget only its set, its error, and whether it is stale.
+  /// The same, but of each widget only what the errors of bundles depend on, and the etag. Answered
+  /// with `listed`.
   case errors([KindName])
   /// Answered with `standing`.
   case standing(kinds: [KindName], widgets: [WidgetID])
@@ -77,9 +79,22 @@ public enum DaemonAnswer: Sendable {
   case sequence(UInt64)
   case widget(Widget)
   case widgets([Widget])
+  case listed([ListedWidget])
   case standing(Circumstances)
   /// The folders without a bundle, with the reason.
   case absences([String: HostState.Absence])
+}
+
+/// A widget with the condition of a change that depends on it.
+public struct ListedWidget: Hashable, Sendable {
+  public var widget: Widget
+  /// Another one after each change of the widget.
+  public var etag: String
+
+  public init(widget: Widget, etag: String) {
+    self.widget = widget
+    self.etag = etag
+  }
 }
 
 /// Work for the adapter of the daemon.

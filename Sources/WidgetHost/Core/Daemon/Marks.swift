@@ -3,11 +3,17 @@ import WidgetModel
 /// The problems of bundles on widgets that no instance serves: finding the widgets, then setting the
 /// error of each. The kind of such a widget belongs to a program, or to a bundle that does not run,
 /// or to nobody.
+///
+/// A change sets all errors of its widget, so it depends on the errors that the listing had. If
+/// somebody has changed the widget since, the daemon does not make the change, and the widgets are
+/// listed again.
 struct Marks: Sendable {
   private struct Change: Sendable {
     let id: WidgetID
     let kind: KindName
     let patch: WidgetPatch
+    /// The etag of the widget in the listing.
+    let etag: String
     /// Whether Marks makes the change even if an instance serves the widget.
     var isForServed = false
   }
@@ -38,6 +44,11 @@ struct Marks: Sendable {
   private var calling: Change?
   private var call: CallID?
   private var attempts = 0
+  /// Whether a listed widget has changed before its change. After the other changes, the widgets
+  /// are listed again, but not before `retryAt`.
+  private var isOutdated = false
+  /// The listings in a row with such widgets.
+  private var outdatedAttempts = 0
   private var retryAt: Duration?
   /// When the widgets are listed again, because somebody may have cleared errors. No watch has
   /// these widgets. Nil if no widget shows a problem.
@@ -98,6 +109,7 @@ struct Marks: Sendable {
   private mutating func begin() -> CallID? {
     (isDue, owners, changes, attempts, retryAt) = (true, nil, nil, 0, nil)
     (isRoutine, lookAt, refused) = (false, nil, [:])
+    (isOutdated, outdatedAttempts) = (false, 0)
     noteLostChange()
     calling = nil
     defer { call = nil }
@@ -143,7 +155,7 @@ struct Marks: Sendable {
   }
 
   /// Whether `nextCall` can have a call.
-  var isWaiting: Bool { call == nil && retryAt == nil && (isDue || changes != nil) }
+  var isWaiting: Bool { call == nil && (isDue ? retryAt == nil : changes != nil) }
 
   /// - Parameters:
   ///   - served: the kinds whose widgets instances serve.
@@ -161,6 +173,11 @@ struct Marks: Sendable {
     leave(known.prefix(known.count - rest.count).map(\.kind), to: served)
     guard let next = rest.first else {
       changes = nil
+      guard !isOutdated else {
+        (isDue, owners, isOutdated) = (true, nil, false)
+        return retryAt == nil ? question : nil
+      }
+      outdatedAttempts = 0
       forgetEnded()
       return nil
     }
@@ -168,7 +185,7 @@ struct Marks: Sendable {
     changes = Array(rest.dropFirst())
     if next.isForServed { stale[next.id] = nil }
     calling = next
-    return .update(next.id, next.patch, provider: "")
+    return .update(next.id, next.patch, provider: "", etag: next.etag)
   }
 
   private mutating func leave(_ kinds: [KindName], to served: Set<KindName>) {
@@ -198,6 +215,15 @@ struct Marks: Sendable {
     stale[calling.id] = calling.kind
   }
 
+  /// The daemon has not made the last change, because the widget has changed since the listing.
+  private mutating func noteOutdatedChange(at uptime: Duration, _ limits: HostLimits) {
+    if let calling, calling.isForServed { stale[calling.id] = calling.kind }
+    guard !isOutdated else { return }
+    isOutdated = true
+    outdatedAttempts += 1
+    retryAt = uptime + limits.outdatedWait(outdatedAttempts)
+  }
+
   /// - Returns: a line for the log.
   mutating func answered(
     _ result: Result<DaemonAnswer, Failure>, served: Set<KindName>, beside held: Set<WidgetID>,
@@ -209,20 +235,22 @@ struct Marks: Sendable {
     case .success(.standing(let found)):
       lastOwners = Dictionary(found.kinds.map { ($0.name, $0.provider) }) { first, _ in first }
       owners = lastOwners
-    case .success(.widgets(let widgets)):
-      (isDue, attempts) = (false, 0)
+    case .success(.listed(let listed)):
+      (isDue, isOutdated, attempts) = (false, false, 0)
+      let widgets = listed.map(\.widget)
       // Somebody has made the others fresh, or has removed them.
       let staleIDs = Set(widgets.filter(\.isStale).map(\.id))
       stale = stale.filter { id, kind in
         staleIDs.contains(id) || isRoutine && !shownKinds.contains(kind)
       }
       leave(widgets.map(\.kind), to: served)
-      let unserved = widgets.filter { !served.contains($0.kind) && !held.contains($0.id) }
-      for widget in unserved where isStaleSinceEarlierHost(widget) {
+      let free = listed.filter { !held.contains($0.widget.id) }
+      let unserved = free.filter { !served.contains($0.widget.kind) }
+      for widget in unserved.map(\.widget) where isStaleSinceEarlierHost(widget) {
         stale[widget.id] = widget.kind
       }
       let watched = watched.intersection(served)
-      let others = widgets.filter { watched.contains($0.kind) && !held.contains($0.id) }
+      let others = free.filter { watched.contains($0.widget.kind) }
       let fresh = others.compactMap { freshening($0) }
       // The instances make the rest of these widgets fresh.
       let ids = Set(fresh.map(\.id))
@@ -230,11 +258,13 @@ struct Marks: Sendable {
         !watched.contains(kind) || held.contains(id) || ids.contains(id)
       }
       changes = unserved.compactMap { change(of: $0) }.filter { refused[$0.id] != $0.patch } + fresh
-      shownKinds = Set(unserved.filter(showsTrouble).map(\.kind))
+      shownKinds = Set(unserved.map(\.widget).filter(showsTrouble).map(\.kind))
       if !shownKinds.isEmpty { lookAt = uptime + limits.clearedLookInterval }
     case .success: noteChange()
     // Somebody has removed the widget meanwhile.
     case .failure(let failure) where failure.code == "NOT_FOUND" && changes != nil: break
+    case .failure(let failure) where failure.isETagMismatch && changes != nil:
+      noteOutdatedChange(at: uptime, limits)
     case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
       (isDue, owners, changes) = (true, nil, nil)
       noteLostChange()
@@ -268,19 +298,22 @@ struct Marks: Sendable {
   /// Makes a widget fresh that Marks made stale and that an instance serves now. Nil: nothing to
   /// change. The instance knows by the error why the widget is stale. So this change is only for
   /// widgets whose error somebody has cleared.
-  private func freshening(_ widget: Widget) -> Change? {
+  private func freshening(_ listed: ListedWidget) -> Change? {
+    let widget = listed.widget
     let isMarked = widget.error?.all.contains { $0.reason == BundleInstance.invalid } ?? false
     guard stale[widget.id] == widget.kind, widget.isStale, !isMarked,
       troubles[widget.applySet]?.makesStale != true
     else { return nil }
     return Change(
-      id: widget.id, kind: widget.kind, patch: WidgetPatch(isStale: false), isForServed: true)
+      id: widget.id, kind: widget.kind, patch: WidgetPatch(isStale: false), etag: listed.etag,
+      isForServed: true)
   }
 
   /// The change that sets the errors of a widget; nil if it has them.
   ///
   /// The problem of the widget's own bundle comes first, because this bundle can remove it.
-  private func change(of widget: Widget) -> Change? {
+  private func change(of listed: ListedWidget) -> Change? {
+    let widget = listed.widget
     let own = troubles[widget.applySet]
     var (others, past): ([BundleTrouble], [BundleTrouble]) = ([], [])
     for (set, trouble) in troubles.sorted(by: { $0.key < $1.key })
@@ -304,7 +337,7 @@ struct Marks: Sendable {
     if wantsStale, !widget.isStale { patch.isStale = true }
     if isFreshAgain, widget.isStale { patch.isStale = false }
     guard patch != WidgetPatch(), !isRoutine || patch.error != nil else { return nil }
-    return Change(id: widget.id, kind: widget.kind, patch: patch)
+    return Change(id: widget.id, kind: widget.kind, patch: patch, etag: listed.etag)
   }
 
   // MARK: Time

@@ -2,17 +2,27 @@ import WidgetModel
 
 /// The errors of bundles that are removed, or have other ids, on widgets that stay: finding the
 /// widgets, then ending the errors on each. Widgets whose kind is gone become stale. By bundle, one
-/// after the other: a change sets all errors of a widget, so it must know the earlier changes.
+/// after the other: a change sets all errors of a widget, so it must know the earlier changes. If
+/// somebody else has changed a widget since the listing, the daemon does not make the change, and
+/// the widgets are listed again.
 struct Unmarks: Sendable {
   private struct Unmark: Sendable {
     var errors: HostState.LeftErrors
     /// Whether the kinds that somebody else has are known, and are no longer in `errors`.
     var knowsOwners = false
     /// The widgets to change, each with its change; nil before they are known.
-    var widgets: [(id: WidgetID, kind: KindName, patch: WidgetPatch)]?
+    var widgets: [(id: WidgetID, kind: KindName, patch: WidgetPatch, etag: String)]?
     var call: CallID?
     var attempts = 0
+    /// Whether a listed widget has changed before its change. After the other changes, the widgets
+    /// are listed again, but not before `retryAt`.
+    var isOutdated = false
+    /// The listings in a row with such widgets.
+    var outdatedAttempts = 0
     var retryAt: Duration?
+
+    /// Lists the widgets again, and asks again who has the kinds.
+    mutating func listAgain() { (widgets, knowsOwners, isOutdated) = (nil, false, false) }
   }
 
   private var unmarks: [String: Unmark] = [:]
@@ -40,16 +50,19 @@ struct Unmarks: Sendable {
   mutating func nextCall(beside held: Set<WidgetID>) -> (id: String, call: DaemonCall)? {
     while let id = current ?? unmarks.keys.min(), let unmark = unmarks[id] {
       current = id
-      guard unmark.call == nil, unmark.retryAt == nil else { return nil }
-      guard let known = unmark.widgets else { return (id, Unmarks.question(of: unmark)) }
+      guard unmark.call == nil else { return nil }
+      guard let known = unmark.widgets else {
+        guard unmark.retryAt == nil else { return nil }
+        return (id, Unmarks.question(of: unmark))
+      }
       let widgets = known.filter { !held.contains($0.id) }
       guard let first = widgets.first else {
-        end(id)
+        if unmark.isOutdated { unmarks[id]?.listAgain() } else { end(id) }
         continue
       }
       // The call takes it, whatever the answer is.
       unmarks[id]?.widgets = Array(widgets.dropFirst())
-      return (id, .update(first.id, first.patch, provider: ""))
+      return (id, .update(first.id, first.patch, provider: "", etag: first.etag))
     }
     return nil
   }
@@ -62,7 +75,7 @@ struct Unmarks: Sendable {
   /// Who has the kinds of the bundle, and then, which widgets there are.
   private static func question(of unmark: Unmark) -> DaemonCall {
     let kinds = unmark.errors.kinds
-    guard !unmark.knowsOwners, !kinds.isEmpty else { return .widgets([]) }
+    guard !unmark.knowsOwners, !kinds.isEmpty else { return .errors([]) }
     return .standing(kinds: kinds.sorted { $0.rawValue < $1.rawValue }, widgets: [])
   }
 
@@ -83,15 +96,22 @@ struct Unmarks: Sendable {
       let others = found.kinds.filter { $0.provider != HostState.provider(of: id) }
       unmark.errors.kinds.subtract(others.map(\.name))
       unmark.knowsOwners = true
-    case .success(.widgets(let widgets)):
-      unmark.widgets = widgets.compactMap { widget in
-        unmark.errors.patch(for: widget).map { (id: widget.id, kind: widget.kind, patch: $0) }
+    case .success(.listed(let listed)):
+      unmark.widgets = listed.compactMap { item in
+        unmark.errors.patch(for: item.widget).map {
+          (id: item.widget.id, kind: item.widget.kind, patch: $0, etag: item.etag)
+        }
       }
     case .success: break
     // Somebody has removed the widget meanwhile.
     case .failure(let failure) where failure.code == "NOT_FOUND" && unmark.widgets != nil: break
+    case .failure(let failure) where failure.isETagMismatch && unmark.widgets != nil:
+      guard !unmark.isOutdated else { break }
+      unmark.isOutdated = true
+      unmark.outdatedAttempts += 1
+      unmark.retryAt = uptime + limits.outdatedWait(unmark.outdatedAttempts)
     case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
-      (unmark.widgets, unmark.knowsOwners) = (nil, false)
+      unmark.listAgain()
       unmark.attempts += 1
       unmark.retryAt = uptime + limits.daemonWait(unmark.attempts)
     case .failure(let failure):
