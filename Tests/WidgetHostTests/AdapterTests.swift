@@ -255,9 +255,9 @@ struct AdapterTests {
       _ id: WidgetID, name: String, payload: ValueMap, force: Bool
     ) async throws(Failure) -> UInt64 { 0 }
 
-    func widget(_ id: WidgetID) async throws(Failure) -> Widget {
+    func widget(_ id: WidgetID, _ mask: ReadMask) async throws(Failure) -> ListedWidget {
       guard let widget = widgets[id] else { throw Failure("NOT_FOUND", "gone") }
-      return widget
+      return ListedWidget(widget: widget, etag: "1")
     }
 
     func widgets(

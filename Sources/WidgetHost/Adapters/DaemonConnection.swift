@@ -55,7 +55,7 @@ public protocol DaemonConnection: Sendable {
   func send(
     _ id: WidgetID, name: String, payload: ValueMap, force: Bool
   ) async throws(Failure) -> UInt64
-  func widget(_ id: WidgetID) async throws(Failure) -> Widget
+  func widget(_ id: WidgetID, _ mask: ReadMask) async throws(Failure) -> ListedWidget
   /// A file that `uid` uploaded. Fails with NOT_FOUND if the blob is another user's.
   func blob(
     _ id: String, of uid: UInt32, bytesMax: Int
@@ -226,9 +226,11 @@ public struct ClientConnection: DaemonConnection {
     return WebRequest.Upload(bytes: blob.data, name: blob.name, contentType: blob.contentType)
   }
 
-  public func widget(_ id: WidgetID) async throws(Failure) -> Widget {
+  public func widget(_ id: WidgetID, _ mask: ReadMask) async throws(Failure) -> ListedWidget {
+    let request = GetWidgetRequest(id: id, readMask: mask)
     do throws(ClientError) {
-      return try await client.getWidget(GetWidgetRequest(id: id), options: options).widget
+      let answer = try await client.getWidget(request, options: options)
+      return ListedWidget(widget: answer.widget, etag: answer.etag)
     } catch {
       throw Failure(error)
     }
@@ -256,9 +258,7 @@ public struct ClientConnection: DaemonConnection {
     return result
   }
 
-  public func widgets(
-    kinds: [KindName], _ mask: ReadMask
-  ) async throws(Failure) -> [ListedWidget] {
+  public func widgets(kinds: [KindName], _ mask: ReadMask) async throws(Failure) -> [ListedWidget] {
     try await widgets(Selector(kinds: kinds), mask)
   }
 

@@ -108,10 +108,11 @@ extension Host {
     case .presence(let ids, let action): try await daemon.setPresence(ids, action)
     case .send(let id, let name, let payload, let force):
       return .sequence(try await daemon.send(id, name: name, payload: payload, force: force))
-    case .widget(let id): return .widget(try await daemon.widget(id))
+    case .widget(let id): return .widget(try await daemon.widget(id, .all).widget)
     case .widgets(let kinds):
       return .widgets(try await daemon.widgets(kinds: kinds, .all).map(\.widget))
     case .errors(let kinds): return .listed(try await daemon.widgets(kinds: kinds, .errors))
+    case .error(let id): return .listed([try await daemon.widget(id, .errors)])
     case .standing(let kinds, let widgets):
       return .standing(try await daemon.standing(kinds: kinds, widgets: widgets))
     case .folders(let bundles):

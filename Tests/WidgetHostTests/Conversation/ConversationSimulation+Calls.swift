@@ -53,14 +53,18 @@ extension DaemonCall {
   /// Whether the answer has widgets.
   var asksForWidgets: Bool {
     switch self {
-    case .widgets, .errors: true
+    case .widgets, .errors, .error: true
     default: false
     }
   }
 
   /// The answer with these widgets.
   func answer(with widgets: [Widget]) -> DaemonAnswer {
-    if case .errors = self { .listing(widgets) } else { .widgets(widgets) }
+    switch self {
+    case .errors: .listing(widgets)
+    case .error(let id): .listing(widgets.filter { $0.id == id })
+    default: .widgets(widgets)
+    }
   }
 
   var signature: String {
@@ -83,6 +87,7 @@ extension DaemonCall {
     case .widget(let id): "widget \(id)"
     case .widgets(let kinds): "widgets \(kinds.map(\.rawValue))"
     case .errors(let kinds): "errors \(kinds.map(\.rawValue))"
+    case .error(let id): "error \(id)"
     case .standing(let kinds, let ids): "standing \(kinds.map(\.rawValue)) \(ids.map(\.rawValue))"
     case .folders(let bundles): "folders \(bundles.map(\.path))"
     }

@@ -86,6 +86,22 @@ extension HandOverTests {
     #expect(state("w") == "bundle/a fresh a user's" && messages("w") == ["too hot", "too loud"])
   }
 
+  /// No bundle watches the widget, so the host does not hear of the error.
+  @Test mutating func `a widget that waits keeps an error that nobody has told the host`() throws {
+    try begin("w: {kind: note}, v: {kind: k}")
+    tellNews()
+    try edit("a", "v: {kind: k}")
+    let hot = WidgetError(reason: "FAN_FAILED", message: "too hot")
+    let errors = WidgetError(joining: (widget("w")?.error?.all ?? []) + [hot])
+    try change("w", WidgetPatch(error: .some(errors)))
+    let mistake = "/b/x/bundle.yaml:1:1: wrong"
+    run(machine.found(.broken(problem: mistake, digest: 99), in: "/b/x", at: time))
+    #expect(messages("w").dropFirst() == [mistake, "too hot"])
+    try edit("a", "w: {kind: note}, v: {kind: k}")
+    tellNews()
+    #expect(state("w") == "bundle/a fresh a user's" && messages("w") == ["too hot"])
+  }
+
   /// Widget `w` has a kind of others. It waits until its file has it again, or another bundle takes
   /// it over.
   @Test(arguments: [true, false])
@@ -244,44 +260,92 @@ extension HandOverTests {
   // MARK: The parts
 
   @Test func `a widget that waits has one change under way, and the last one counts`() throws {
-    let id = try #require(WidgetID("w"))
-    let widget = Widget(id: id, kind: try #require(KindName("k")), applySet: "bundle/a")
-    let limits = HostLimits()
+    let known = try waiting()
+    let (id, limits) = (known.widget.id, HostLimits())
     let (stale, fresh) = (WidgetPatch(isStale: true), WidgetPatch(isStale: false))
     var holds = Holds()
-    _ = holds.leave(widget, until: .seconds(30))
+    _ = holds.leave(known.widget, until: .seconds(30))
     var changes = HeldChanges()
     changes.set(HeldChanges.Change(patch: stale, isWaiting: true), of: id)
-    let first = changes.takeReady(holds).map(\.patch)
+    var reads = [changes.takeReady(holds), changes.takeReady(holds)]
+    let first = changes.read(known, holds, canChange: true)
     holds.end(id)
     changes.set(HeldChanges.Change(patch: fresh, isWaiting: false), of: id)
-    let meanwhile = changes.takeReady(holds).count
+    reads.append(changes.takeReady(holds))
     let lost = Failure("UNAVAILABLE", "the daemon is away", isTransient: true)
     let isRefused = changes.answered(.failure(lost), id, at: .zero, limits)
-    let early = changes.takeReady(holds).count
+    reads.append(changes.takeReady(holds))
     changes.tick(at: limits.daemonWait(1))
-    let second = changes.takeReady(holds).map(\.patch)
-    #expect(first == [stale] && meanwhile == 0 && !isRefused && early == 0 && second == [fresh])
+    reads.append(changes.takeReady(holds))
+    let second = changes.read(known, holds, canChange: true)
+    #expect(reads == [[id], [], [], [], [id]] && !isRefused)
+    #expect(first?.patch == stale && first?.etag == "1" && second?.patch == fresh)
     // The wait is over without another change.
     changes.set(HeldChanges.Change(patch: stale, isWaiting: true), of: id)
     _ = changes.answered(.success(.revision(1)), id, at: .zero, limits)
-    let last = changes.takeReady(holds).count
-    #expect(last == 0 && changes.nextDeadline == nil)
+    let last = changes.takeReady(holds)
+    #expect(last == [] && changes.nextDeadline == nil)
   }
 
-  /// The source of a widget fails before the end of its wait is retried.
-  @Test func `a retried end of a wait keeps the errors that have come meanwhile`() throws {
+  private func waiting() throws -> ListedWidget {
     let (id, kind) = (try #require(WidgetID("w")), try #require(KindName("k")))
-    let failure = WidgetError(reason: BundleInstance.sourceFailed, message: "no answer")
-    let fresh = WidgetPatch(isStale: false, error: .some(nil))
+    return ListedWidget(widget: Widget(id: id, kind: kind, applySet: "bundle/a"), etag: "1")
+  }
+
+  @Test func `a widget that waits is read again before its change if the change comes too late`()
+    throws
+  {
+    var known = try waiting()
+    let (id, limits) = (known.widget.id, HostLimits())
     let holds = Holds()
     var changes = HeldChanges()
-    changes.set(HeldChanges.Change(patch: fresh, isWaiting: false), of: id)
-    var patches = changes.takeReady(holds).map(\.patch)
-    changes.hear(Widget(id: id, kind: kind, error: failure))
-    _ = changes.answered(.failure(ConversationSimulation.lost), id, at: .zero, HostLimits())
-    changes.retry()
-    patches += changes.takeReady(holds).map(\.patch)
-    #expect(patches == [fresh, WidgetPatch(isStale: false, error: .some(failure))])
+    changes.set(
+      HeldChanges.Change(patch: WidgetPatch(isStale: false, error: .some(nil)), isWaiting: false),
+      of: id)
+    var (now, waits) = (Duration.zero, [Duration]())
+    var errors: [String] = []
+    for round in 1...6 {
+      let ids = changes.takeReady(holds)
+      #expect(ids == [id])
+      // A source of the widget fails in the meantime.
+      known.widget.error = WidgetError(
+        reason: BundleInstance.sourceFailed, message: "failure \(round)")
+      let change = changes.read(known, holds, canChange: true)
+      let error = change?.patch.error.flatMap(\.self)
+      errors += error?.all.map(\.message) ?? []
+      let isRefused = changes.answered(.failure(NaiveDaemon.outdated), id, at: now, limits)
+      let deadline = try #require(changes.nextDeadline)
+      #expect(!isRefused && changes.isEnding)
+      waits.append(deadline - now)
+      now = deadline
+      changes.tick(at: now)
+    }
+    let failures = (1...6).map { "failure \($0)" }
+    #expect(errors == failures)
+    var expected = [1, 2, 3, 4].map { limits.daemonWait($0) }
+    expected += [limits.clearedLookInterval, limits.clearedLookInterval]
+    #expect(waits == expected)
+  }
+
+  /// Another host serves the daemon when the widget is read.
+  @Test func `a widget that waits is read again if the host could not change it`() throws {
+    let known = try waiting()
+    let (id, limits) = (known.widget.id, HostLimits())
+    let holds = Holds()
+    var changes = HeldChanges()
+    changes.set(
+      HeldChanges.Change(patch: WidgetPatch(isStale: false), isWaiting: false), of: id)
+    var reads = [changes.takeReady(holds)]
+    let isEarly = changes.read(known, holds, canChange: false) != nil
+    reads.append(changes.takeReady(holds))
+    let change = changes.read(known, holds, canChange: true)
+    #expect(reads == [[id], [id]] && !isEarly && change?.patch.isStale == false)
+    _ = changes.answered(.success(.revision(1)), id, at: .zero, limits)
+    // A widget that is gone is not read again.
+    changes.set(HeldChanges.Change(patch: WidgetPatch(isStale: false), isWaiting: false), of: id)
+    _ = changes.takeReady(holds)
+    _ = changes.answered(.failure(Failure("NOT_FOUND", "no w")), id, at: .zero, limits)
+    let last = changes.takeReady(holds)
+    #expect(last == [] && !changes.isEnding && changes.nextDeadline == nil)
   }
 }

@@ -179,7 +179,7 @@ struct HostMachineTests {
         case .daemon(.call(let id, let call)):
           var answer = DaemonAnswer.done
           switch call {
-          case .widgets, .errors: answer = call.answer(with: known)
+          case .widgets, .errors, .error: answer = call.answer(with: known)
           case .ready: answer = .kinds([])
           case .own(let specs, let set), .keep(let specs, let set), .foresee(let specs, let set):
             let name = call.signature.prefix { $0 != " " }

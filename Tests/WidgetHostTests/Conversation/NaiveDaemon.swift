@@ -207,6 +207,9 @@ struct NaiveDaemon {
       widgets[id] = widget
       news.append(.changed(widget))
       return .success(.done)
+    case .error(let id):
+      guard let widget = widgets[id] else { return .failure(Failure("NOT_FOUND", "no \(id)")) }
+      return .success(.listing([widget]))
     case .widget(let id):
       guard let widget = widgets[id] else { return .failure(Failure("NOT_FOUND", "no \(id)")) }
       return .success(.widget(widget))

@@ -63,6 +63,8 @@ public enum DaemonCall: Sendable {
   /// The same, but of each widget only what the errors of bundles depend on, and the etag. Answered
   /// with `listed`.
   case errors([KindName])
+  /// The same of one widget.
+  case error(of: WidgetID)
   /// Answered with `standing`.
   case standing(kinds: [KindName], widgets: [WidgetID])
   /// Whether the folders of these bundles still hold a bundle. This is no call to the daemon, but

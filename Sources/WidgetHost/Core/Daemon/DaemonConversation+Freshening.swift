@@ -47,16 +47,24 @@ extension DaemonConversation {
   mutating func changeHeld() {
     // Another host may serve the daemon.
     guard host.isHolding else { return }
-    for (id, patch) in heldChanges.takeReady(holds) {
-      call(.update(id, patch, provider: ""), for: .held(id))
-    }
+    for id in heldChanges.takeReady(holds) { call(.error(of: id), for: .held(id)) }
+  }
+
+  private mutating func changeHeld(_ listed: ListedWidget) {
+    guard let next = heldChanges.read(listed, holds, canChange: host.isHolding) else { return }
+    let id = listed.widget.id
+    call(.update(id, next.patch, provider: "", etag: next.etag), for: .held(id))
   }
 
   mutating func heldAnswered(
     _ result: Result<DaemonAnswer, Failure>, _ id: WidgetID, at now: HostTime
   ) {
     let wasEnding = heldChanges.isEnding
-    if heldChanges.answered(result, id, at: now.uptime, limits) { holds.forgetError(of: id) }
+    if case .success(.listed(let listed)) = result, let widget = listed.first {
+      changeHeld(widget)
+    } else if heldChanges.answered(result, id, at: now.uptime, limits) {
+      holds.forgetError(of: id)
+    }
     // The change may have replaced an error that the marks had set before.
     if wasEnding, !heldChanges.isEnding { cancel(marks.lookAgain()) }
   }

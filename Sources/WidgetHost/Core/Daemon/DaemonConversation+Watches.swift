@@ -41,9 +41,7 @@ extension DaemonConversation {
     let declared = Set(watched.compactMap(\.id)).subtracting(held)
     switch news {
     case .snapshot(let widgets):
-      for widget in widgets {
-        if held.contains(widget.id) { holds.hear(widget) } else { heldChanges.hear(widget) }
-      }
+      for widget in widgets where held.contains(widget.id) { holds.hear(widget) }
       tell(.snapshot(widgets.filter { !held.contains($0.id) }), generation)
       let own = HostState.provider(of: bundle.id)
       for widget in widgets where declared.contains(widget.id) && widget.applySet == own {
@@ -52,7 +50,6 @@ extension DaemonConversation {
       restore(declared.subtracting(widgets.map(\.id)), generation, at: now)
     case .widget(let widget):
       guard !held.contains(widget.id) else { return holds.hear(widget) }
-      heldChanges.hear(widget)
       tell(.widget(widget), generation)
       if declared.contains(widget.id) { see(widget, generation, at: now) }
     case .removed(let id):

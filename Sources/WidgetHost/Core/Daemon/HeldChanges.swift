@@ -2,9 +2,10 @@ import WidgetModel
 
 /// The changes of widgets that wait for their removal, and the changes that end such a wait.
 ///
-/// Each change sets all errors of its widget, and calls can overtake each other. So each widget has
-/// at most one change under way, and the last change counts. A change that fails for now is
-/// retried.
+/// Each change sets all errors of its widget, and calls can overtake each other. So the widget is
+/// read before each change, and the daemon makes the change only if the widget has not changed
+/// since. Each widget has at most one call under way, and the last change counts. A change that
+/// fails for now is retried.
 struct HeldChanges: Sendable {
   /// A change of a widget.
   struct Change: Sendable {
@@ -12,29 +13,32 @@ struct HeldChanges: Sendable {
     /// Whether the change says that the widget waits. It is void when the wait is over.
     let isWaiting: Bool
 
-    /// The change with the present errors of others. A change that says that the widget waits gets
-    /// them when it is made.
-    fileprivate func keeping(_ rest: [WidgetError]) -> Change {
-      guard !isWaiting, let error = patch.error else { return self }
+    /// The change with the present errors of others.
+    fileprivate func keeping(_ rest: [WidgetError]) -> WidgetPatch {
+      guard let error = patch.error else { return patch }
       let own = error?.all.filter { $0.reason == BundleInstance.invalid } ?? []
       var changed = patch
       changed.error = .some(
         WidgetError(joining: Array((own + rest).prefix(BundleInstance.errorsMax))))
-      return Change(patch: changed, isWaiting: false)
+      return changed
     }
   }
 
   private struct State: Sendable {
     /// The change to make next; nil if there is none.
     var next: Change?
+    /// Whether the widget is being read for the next change.
+    var isReading = false
     /// The change that has no answer.
     var sent: Change?
     var attempts = 0
+    /// The changes in a row before which the widget has changed.
+    var outdatedAttempts = 0
     var retryAt: Duration?
   }
 
   private var states: [WidgetID: State] = [:]
-  /// The widgets whose next change can be made now.
+  /// The widgets that can be read now for their next change.
   private var ready: Set<WidgetID> = []
 
   mutating func set(_ change: Change, of id: WidgetID) {
@@ -42,57 +46,83 @@ struct HeldChanges: Sendable {
     makeReady(id)
   }
 
-  /// The daemon has told a widget. If the end of its wait fails and is retried, the retry keeps the
-  /// errors that the widget has now, such as those of its sources and actions.
-  mutating func hear(_ widget: Widget) {
-    guard let state = states[widget.id] else { return }
-    let rest = Holds.rest(of: widget)
-    states[widget.id]?.next = state.next?.keeping(rest)
-    states[widget.id]?.sent = state.sent?.keeping(rest)
-  }
-
   private mutating func makeReady(_ id: WidgetID) {
-    guard let state = states[id], state.next != nil, state.sent == nil, state.retryAt == nil else {
-      return
-    }
+    guard let state = states[id], state.next != nil, !state.isReading, state.sent == nil,
+      state.retryAt == nil
+    else { return }
     ready.insert(id)
   }
 
   /// - Parameter holds: the widgets that wait.
-  /// - Returns: the changes to make now, in order.
-  mutating func takeReady(_ holds: Holds) -> [(id: WidgetID, patch: WidgetPatch)] {
-    var changes: [(id: WidgetID, patch: WidgetPatch)] = []
+  /// - Returns: the widgets to read now, in order.
+  mutating func takeReady(_ holds: Holds) -> [WidgetID] {
+    var ids: [WidgetID] = []
     for id in ready.sorted(by: WidgetID.inOrder) {
       guard let change = states[id]?.next else { continue }
       guard !change.isWaiting || holds.saysWaiting(id) else {
         states[id] = nil
         continue
       }
-      states[id]?.next = nil
-      states[id]?.sent = change
-      changes.append((id, change.isWaiting ? holds.present(change.patch, of: id) : change.patch))
+      states[id]?.isReading = true
+      ids.append(id)
     }
     ready = []
-    return changes
+    return ids
   }
 
+  /// A widget is read.
+  ///
+  /// - Parameter canChange: whether the host may change widgets now. If not, the widget is read
+  ///   again.
+  /// - Returns: the change to make now; nil if there is none.
+  mutating func read(
+    _ listed: ListedWidget, _ holds: Holds, canChange: Bool
+  ) -> (patch: WidgetPatch, etag: String)? {
+    let id = listed.widget.id
+    guard let change = states[id]?.next, states[id]?.isReading == true else { return nil }
+    states[id]?.isReading = false
+    guard !change.isWaiting || holds.saysWaiting(id) else {
+      states[id] = nil
+      return nil
+    }
+    guard canChange else {
+      makeReady(id)
+      return nil
+    }
+    states[id]?.next = nil
+    states[id]?.sent = change
+    return (change.keeping(Holds.rest(of: listed.widget)), listed.etag)
+  }
+
+  /// The daemon has answered a change, or has not read a widget.
+  ///
   /// - Returns: whether the daemon has refused the change for good.
   mutating func answered(
     _ result: Result<DaemonAnswer, Failure>, _ id: WidgetID, at uptime: Duration,
     _ limits: HostLimits
   ) -> Bool {
-    guard var state = states[id], let sent = state.sent else { return false }
-    state.sent = nil
+    guard var state = states[id], state.isReading || state.sent != nil else { return false }
+    let pending = state.next ?? state.sent
+    let wasReading = state.isReading
+    (state.isReading, state.sent) = (false, nil)
     var isRefused = false
     switch result {
+    case .failure(let failure) where failure.isETagMismatch:
+      state.next = pending
+      state.outdatedAttempts += 1
+      state.retryAt = uptime + limits.outdatedWait(state.outdatedAttempts)
     case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
-      state.next = state.next ?? sent
+      state.next = pending
       state.attempts += 1
       state.retryAt = uptime + limits.daemonWait(state.attempts)
     case .failure:
       isRefused = true
-      state.attempts = 0
-    case .success: state.attempts = 0
+      (state.attempts, state.outdatedAttempts) = (0, 0)
+      // Nobody can change a widget that is gone.
+      if wasReading { state.next = nil }
+    case .success:
+      (state.attempts, state.outdatedAttempts) = (0, 0)
+      if wasReading { state.next = nil }
     }
     states[id] = state.next == nil ? nil : state
     makeReady(id)

@@ -289,16 +289,6 @@ struct Holds: Sendable {
     }
   }
 
-  /// A change that shows the wait, with the present errors of programs.
-  func present(_ patch: WidgetPatch, of id: WidgetID) -> WidgetPatch {
-    guard let hold = holds[id], case .some(.some(let error)) = patch.error else { return patch }
-    let own = error.all.filter { $0.reason == BundleInstance.invalid }
-    var patch = patch
-    patch.error = .some(
-      WidgetError(joining: Array((own + hold.rest).prefix(BundleInstance.errorsMax))))
-    return patch
-  }
-
   /// The daemon has refused the error of a widget. It is set again with the next change.
   mutating func forgetError(of id: WidgetID) { holds[id]?.error = nil }
 
