@@ -276,9 +276,11 @@ void read_field(field_mask *mask, const char *path) {
       if (*at == '.' || *at == '[') add_path(mask, keep_text(path, (size_t)(at - path)));
     return;
   }
+  bool is_label = strncmp(path, "labels.", 7) == 0 && path[7] != 0;
   bool is_presence = strcmp(path, "state") == 0 || strcmp(path, "visible") == 0
                      || strcmp(path, "enabled") == 0;
   char *name = is_presence ? keep_text("presence", 8)
+               : is_label ? keep_text("labels", 6)
                : strchr(path, '.') != NULL ? keep_text(path, strlen(path)) : snake_case(path);
   for (size_t i = 0; i < FIELD_COUNT; i++) {
     if (strcmp(name, field_names[i]) != 0) continue;
@@ -290,8 +292,8 @@ void read_field(field_mask *mask, const char *path) {
       && strcmp(name, "created_revision") != 0) {
     text names = {0};
     for (size_t i = 0; i < FIELD_COUNT; i++) addf(&names, "%s, ", field_names[i]);
-    fail_usage("--field %s: a widget has no such field; use data.KEY, parameters.KEY or one of "
-               "%sstate, visible, enabled", path, names.bytes);
+    fail_usage("--field %s: a widget has no such field; use data.KEY, parameters.KEY, labels.KEY "
+               "or one of %sstate, visible, enabled", path, names.bytes);
   }
   add_path(mask, name);
 }
