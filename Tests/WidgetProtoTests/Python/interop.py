@@ -20,6 +20,11 @@ import subprocess
 import sys
 import tempfile
 
+# The number of arguments of each command. The check comes before the import, which can fail.
+ARGUMENT_COUNTS = {"names": 2, "generate": 4, "compare": 3, "echo": 3}
+if ARGUMENT_COUNTS.get("".join(sys.argv[1:2])) != len(sys.argv) - 2:
+    sys.exit(__doc__)
+
 try:
     from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
     from google.protobuf import duration_pb2, field_mask_pb2, timestamp_pb2  # noqa: F401
@@ -132,8 +137,6 @@ def main():
             message.ParseFromString(data)
             records.append((name, message.SerializeToString()))
         write_records(arguments[1], records)
-    else:
-        sys.exit(__doc__)
 
 
 if __name__ == "__main__":

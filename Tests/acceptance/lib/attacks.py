@@ -9,25 +9,15 @@ use.
 
 import os
 import re
-import sys
 import threading
 
 from lib.checks import Checks
-from lib.protobuf import ROOT, SCHEMA, values
-
-try:
-    import hpack  # noqa: F401
-except ImportError:
-    PYTHON = os.path.join(ROOT, ".build", "venv", "bin", "python3")
-    if not os.access(PYTHON, os.X_OK) or sys.executable == PYTHON:
-        raise SystemExit("hpack for Python is missing; scripts/test installs it") from None
-    os.execv(PYTHON, [PYTHON, *sys.argv])
-
-from lib.http2 import (  # noqa: E402
+from lib.http2 import (
     END_HEADERS, END_STREAM, HEADERS, PING, PREFACE, SETTINGS, Closed, Peer, frame, path_of,
-    request, request_headers)
-from lib.system import PATIENCE, Scratch, eventually  # noqa: E402
-from lib.ttrpc import Connection  # noqa: E402
+    request, request_headers, require_hpack)
+from lib.protobuf import SCHEMA, values
+from lib.system import PATIENCE, Scratch, eventually
+from lib.ttrpc import Connection
 
 MIB = 1 << 20
 # The memory that an attack may cost, and that all of them together may leave behind.
@@ -354,6 +344,7 @@ def leftovers(field, before):
 
 def make_attacks(title, groups, words):
     """Makes the attacks of all groups, or only those with one of the words in their name."""
+    require_hpack()
     with Checks(title) as check, Scratch() as scratch:
         field = Field(check, scratch, words)
         trouble = field.others_go_on()

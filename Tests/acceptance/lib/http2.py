@@ -4,14 +4,14 @@ Frames are made of bytes here, so that each can be damaged. Only the daemon's he
 a library (hpack).
 """
 
+import os
 import select
 import socket
 import struct
+import sys
 import time
 
-import hpack
-
-from lib.protobuf import SCHEMA
+from lib.protobuf import ROOT, SCHEMA
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 (DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE,
@@ -25,6 +25,18 @@ WINDOW_MAX = (1 << 31) - 1
 
 SERVICE = "widgetd.v1.WidgetService"
 PATIENCE = 120.0
+
+
+def require_hpack():
+    """Starts the program again with the Python of .build/venv if this Python lacks hpack. Only `Peer`
+    needs it. So a program can check its arguments first."""
+    try:
+        import hpack  # noqa: F401
+    except ImportError:
+        python = os.path.join(ROOT, ".build", "venv", "bin", "python3")
+        if not os.access(python, os.X_OK) or sys.executable == python:
+            raise SystemExit("hpack for Python is missing; scripts/test installs it") from None
+        os.execv(python, [python, *sys.argv])
 
 
 def frame(kind, flags=0, stream=0, payload=b"", length=None):
@@ -127,6 +139,7 @@ class Peer:
     `polite`."""
 
     def __init__(self, path, greeting=PREFACE + frame(SETTINGS), polite=True, windows=True):
+        import hpack
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(path)
         self.socket.setblocking(False)
