@@ -29,6 +29,11 @@ package enum BundleFileName {
     return nil
   }
 
+  /// The problem of a folder without a bundle's file.
+  package static func missing(from folder: String) -> String {
+    "the folder \(folder) has no bundle file"
+  }
+
   /// The problem of a file or folder whose name is not UTF-8 text.
   ///
   /// - Parameter path: with a replacement character for each invalid part.

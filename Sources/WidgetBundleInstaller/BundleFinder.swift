@@ -102,7 +102,7 @@ struct BundleFinder {
     guard let name = names.first else {
       if let problem = try suspicion(about: folder) { throw problem }
       throw .notFound(
-        "\(folder.path) has no bundle's file",
+        BundleFileName.missing(from: folder.path),
         hint: "a bundle's folder has a \(BundleInstaller.fileNames.joined(separator: ", or a "))")
     }
     guard names.count == 1 else {
@@ -155,7 +155,7 @@ struct BundleFinder {
     let names = try staging.names()
     guard names.count == 1, let name = names.first, staging.entry(name) == .folder else {
       throw .notFound(
-        "the folder or archive has no bundle's file",
+        "the folder or archive has no bundle file",
         hint: "put a \(BundleInstaller.fileNames.joined(separator: ", or a ")) at its top, or into "
           + "its only folder")
     }

@@ -74,7 +74,7 @@ struct AbsenceTests {
     let lost = state.lost("/b/x", .missing, at: now)
     #expect(lost.withdrawn.isEmpty && lost.closed.isEmpty)
     #expect(stale(lost) == [true])
-    #expect(lost.reports.first?.hasPrefix("bundle a: /b/x has no bundle's file any more") == true)
+    #expect(lost.reports.first?.hasPrefix("bundle a: the folder /b/x has no bundle file") == true)
     #expect(problem().contains("put the file or folder back by 1970-01-01T00:00:30Z, or"))
     // A further look at the missing folder does not begin the time again.
     now.uptime += .seconds(20)
@@ -244,12 +244,12 @@ struct AbsenceTests {
   /// Errors of other bundles, and of other programs, stay.
   @Test(
     arguments: [
-      ("BUNDLE_INVALID", "/b/x has no bundle's file any more", true),
+      ("BUNDLE_INVALID", "the folder /b/x has no bundle file", true),
       ("BUNDLE_INVALID", "/b/x/bundle.yaml:1:1: wrong", true),
       ("BUNDLE_INVALID", "/b does not exist, so /b/x cannot be read", true),
-      ("BUNDLE_INVALID", "/b/xy has no bundle's file any more", false),
-      ("BUNDLE_INVALID", "/b/x.old has no bundle's file any more", false),
-      ("BUNDLE_INVALID", "/a/b/x has no bundle's file any more", false),
+      ("BUNDLE_INVALID", "the folder /b/xy has no bundle file", false),
+      ("BUNDLE_INVALID", "the folder /b/x.old has no bundle file", false),
+      ("BUNDLE_INVALID", "the folder /a/b/x has no bundle file", false),
       ("BUNDLE_INVALID", "the file of bundle b no longer has this widget", false),
       ("SOURCE_FAILED", "no answer", true), ("ACTION_FAILED", "no answer", true),
       ("FAN_FAILED", "/b/x is hot", false),
@@ -454,7 +454,7 @@ struct AbsenceTests {
     // The time does not begin again.
     #expect(state.nextDeadline == limit)
     #expect(state.lost("/b/x", .missing, at: now).reports.count == 1)
-    #expect(problem().hasPrefix("/b/x has no bundle's file any more"))
+    #expect(problem().hasPrefix("the folder /b/x has no bundle file"))
   }
 
   @Test(arguments: [true, false])

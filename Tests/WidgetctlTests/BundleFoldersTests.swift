@@ -239,7 +239,7 @@ import WidgetModel
     #expect(Self.standing("/b/okay").heldPath == "/b/okay")
     #expect(Self.standing("/b/okay", "failed").heldPath == "/b/okay")
     #expect(Self.standing("/b/okay", "failed", runs: false).heldPath == nil)
-    let words = "/b/okay has no bundle's file any more; put the file or folder back"
+    let words = "the folder /b/okay has no bundle file; put the file or folder back"
     let missing = Self.standing("/b/okay", "failed", problem: words)
     #expect(missing.heldPath == nil)
   }

@@ -241,15 +241,16 @@ struct BundleOutlookTests {
     let remark = BundleOutlook.removed(known, keeping: [], by: "bundle/m", beside: others)
     #expect(
       remark?.hint.hasPrefix(
-        "the installation removes the widget at once, with these values. If one of the bundles n, z "
-          + "has the widget with the kind gauge, the values stay. This command cannot read the files "
-          + "of n, z. To keep the values, ") == true)
+        "this command cannot read the files of the bundles n, z. If none of these bundles has the "
+          + "widget with the kind gauge, the installation removes the widget at once, with these "
+          + "values. To keep the values, ") == true)
     let one = InstalledWidgets(besides: "m", [shown("z")], in: nil)
     let hint = BundleOutlook.removed(known, keeping: [], by: "bundle/m", beside: one)?.hint
     #expect(
-      hint?.contains(
-        ". If bundle z has the widget with the kind gauge, the values stay. This command cannot read "
-          + "the file of z. To keep") == true)
+      hint?.hasPrefix(
+        "this command cannot read the file of bundle z. If that bundle does not have the widget with "
+          + "the kind gauge, the installation removes the widget at once, with these values. ")
+        == true)
   }
 
   @Test func `a second copy of a bundle is no bundle that cannot be read`() {

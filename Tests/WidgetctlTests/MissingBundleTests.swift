@@ -9,7 +9,7 @@ import WidgetProto
 @Suite struct MissingBundleTests {
   private static let now = Samples.time(1300)
   private static let words =
-    "/b/feed has no bundle's file any more; put the file or folder back by 1970-01-01T00:22:00Z, or"
+    "the folder /b/feed has no bundle file; put the file or folder back by 1970-01-01T00:22:00Z, or"
     + " the widgets of the bundle are removed with their data"
 
   private static func standing(
@@ -52,7 +52,7 @@ import WidgetProto
     let stopped = Self.standing(state, problem, isStale: true, session: .away, now: later)
     let found = Self.missing(stopped)
     #expect(found?.state == "missing" && found?.removal == nil)
-    #expect(found?.problem.hasPrefix("/b/feed has no bundle's file any more; put the file") == true)
+    #expect(found?.problem.hasPrefix("the folder /b/feed has no bundle file; put the file") == true)
     // A sentence without a time does not speak of one.
     let hasTime = state == "stopped" && !problem.isEmpty
     #expect(

@@ -23,7 +23,7 @@ struct MissingFolderTests {
 
   @Test(
     arguments: [
-      ("/all/b has no bundle's file any more; put the file or folder back by noon", true),
+      ("the folder /all/b has no bundle file; put the file or folder back by noon", true),
       ("/all does not exist, so /all/b cannot be read; bring the folder back", true),
       ("/all/b/bundle.yaml:1:1: unknown key", false), ("", false),
     ])

@@ -10,7 +10,7 @@ import WidgetRender
   private static let now = Samples.time(1300)
   private static let dates = DateText(now: now, localZone: { _ in "+00:00" })
   private static let missing =
-    "/b/feed has no bundle's file any more; put the file or folder back by 1970-01-01T00:20:00Z, or"
+    "the folder /b/feed has no bundle file; put the file or folder back by 1970-01-01T00:20:00Z, or"
     + " the widgets of the bundle are removed with their data"
 
   private static func kept(_ reason: String) -> String {

@@ -91,7 +91,7 @@ import WidgetTerminal
     LiveSamples.widget("bundle/feed") {
       $0.data = [
         "state": .string("failed"),
-        "problem": .string("/b/feed has no bundle's file any more\(end)"),
+        "problem": .string("the folder /b/feed has no bundle file\(end)"),
       ]
     }
   }
@@ -126,7 +126,7 @@ import WidgetTerminal
     widget.applySet = set
     #expect(
       facts.staleness(of: widget)?.words(Self.dates)
-        == "its bundle failed 5m ago: /b/feed has no bundle's file any more\(isLost ? end : "")")
+        == "its bundle failed 5m ago: the folder /b/feed has no bundle file\(isLost ? end : "")")
   }
 
   @Test func `the failure of a bundle keeps its age when somebody clears the widget's error`() {
@@ -138,7 +138,7 @@ import WidgetTerminal
     #expect(facts.staleness(of: widget)?.since == Samples.time(1000))
     #expect(
       facts.staleness(of: widget)?.words(Self.dates)
-        == "its bundle failed 5m ago: /b/feed has no bundle's file any more")
+        == "its bundle failed 5m ago: the folder /b/feed has no bundle file")
     // The bundle's widget has changed since.
     bundle.updateTime = Samples.time(1299)
     widget.updateTime = Samples.time(1000)

@@ -125,11 +125,13 @@ extension BundleOutlook {
       reason = "no other installed bundle has the widget, so \(loss)"
     } else {
       let names = shortened(others.unread)
-      let isOne = others.unread.count == 1
       reason =
-        "\(loss). If \(isOne ? "bundle" : "one of the bundles") \(names) has the widget with the kind "
-        + "\(kind), the values stay. This command cannot read the \(isOne ? "file" : "files") of "
-        + names
+        others.unread.count == 1
+        ? "this command cannot read the file of bundle \(names). If that bundle does not have the "
+          + "widget with the kind \(kind), "
+        : "this command cannot read the files of the bundles \(names). If none of these bundles has "
+          + "the widget with the kind \(kind), "
+      reason += loss
     }
     let step: String
     if arrival == .installation {

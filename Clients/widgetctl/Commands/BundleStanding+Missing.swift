@@ -27,20 +27,16 @@ extension BundleStanding {
   /// Whether the host says that the folder or the file is missing.
   var isToldMissing: Bool {
     !path.isEmpty
-      && (problem.hasPrefix(BundleStanding.lacking(path))
+      && (problem.hasPrefix(BundleFileName.missing(from: path))
         || problem.contains(" does not exist, so \(path) "))
-  }
-
-  private static func lacking(_ path: String) -> String {
-    "\(path) has no bundle's file any more"
   }
 
   /// The same bundle, whose folder or file is missing.
   var asMissing: BundleStanding {
     guard !isToldMissing else { return with(state: BundleStanding.missingState, problem: problem) }
     var words =
-      "\(BundleStanding.lacking(path)); put the file or folder back to keep the widgets with their"
-      + " data"
+      "\(BundleFileName.missing(from: path)); put the file or folder back to keep the widgets with "
+      + "their data"
     switch state {
     case "stopped" where !isHosted: words += " (\(Promise.notRunning))"
     case "running", "failing": break

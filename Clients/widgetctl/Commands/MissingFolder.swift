@@ -106,7 +106,7 @@ struct MissingFolder: Hashable, Sendable {
   ) -> MissingFolder? {
     let found = standings.first { path, standing in
       path.hasSuffix("/\(name)")
-        && (standing.problem.hasPrefix("\(path) has no bundle's file any more")
+        && (standing.problem.hasPrefix(BundleFileName.missing(from: path))
           || standing.problem.contains(" does not exist, so \(path) "))
     }
     return found.map { path, standing in

@@ -31,7 +31,7 @@ extension HostState {
     }
   }
 
-  /// A folder is gone, or has no bundle's file any more.
+  /// A folder is gone, or has no bundle's file.
   ///
   /// - Parameter suspicion: a file in it that probably was meant as a bundle's.
   public mutating func lost(
@@ -109,7 +109,7 @@ extension HostState {
           + " the folder back"
       )
     case .missing, .removed:
-      var what = "\(HostState.lacking(path)); put the file or folder back"
+      var what = "\(BundleFileName.missing(from: path)); put the file or folder back"
       if case .broken(let words, _)? = folders[path]?.suspicion {
         what = words + HostState.suspected
       }
@@ -134,17 +134,14 @@ extension HostState {
     return problem
   }
 
-  /// The words about a folder without a bundle's file, and about one that cannot be read.
-  private static func lacking(_ path: String) -> String {
-    "\(path) has no bundle's file any more"
-  }
+  /// The words about a folder that cannot be read.
   private static func unreadable(_ path: String) -> String { ", so \(path) cannot be read" }
   /// The words after those about a file that probably was meant as the bundle's.
   private static let suspected = ". Do this"
 
   /// Whether a problem is that the folder of a bundle is missing, or its file.
   static func isAbsence(_ problem: String, of path: String) -> Bool {
-    problem.hasPrefix(lacking(path)) || problem.contains(unreadable(path))
+    problem.hasPrefix(BundleFileName.missing(from: path)) || problem.contains(unreadable(path))
       || problem.contains("\(suspected)\(endPrefix)") || problem.contains("\(suspected) within ")
   }
 
