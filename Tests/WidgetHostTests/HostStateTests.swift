@@ -119,6 +119,18 @@ struct HostStateTests {
     #expect(state.standings.map(\.id) == ["a"])
   }
 
+  @Test mutating func `of several copies, the next one in the order of the folders takes over`() {
+    state = HostState(roots: ["/c", "/b"], home: "/home/me", seed: 1)
+    // A link leads to a folder elsewhere.
+    for path in ["/b/x", "/a/x", "/b/y", "/c/z"] {
+      _ = state.found(bundle(), in: path, at: now)
+    }
+    for (removed, next) in [("/b/x", "/c/z"), ("/c/z", "/b/y"), ("/b/y", "/a/x")] {
+      _ = state.lost(removed, .removed, at: now)
+      #expect(state.standings.first { $0.problem.isEmpty }?.path == next)
+    }
+  }
+
   @Test mutating func `a bundle that gets another name is another bundle`() {
     _ = state.found(bundle(), in: "/b/x", at: now)
     let outputs = state.found(bundle("c"), in: "/b/x", at: now)

@@ -184,7 +184,8 @@ import WidgetModel
     let standings = Dictionary(uniqueKeysWithValues: known.map { ($0.path, $0) })
     func successors(_ folder: String) -> [String: String] {
       BundleStanding.successors(
-        of: ["okay", "mine", "lost"], removedFrom: folder, among: standings)
+        of: ["okay", "mine", "lost"], removedFrom: folder, among: standings,
+        in: BundleHost.running(folders: ["/b", "/a"]).order)
     }
     #expect(successors("/b") == ["okay": "/a/okay"])
     #expect(successors("/a") == [:])
@@ -211,6 +212,21 @@ import WidgetModel
       .text(removed: ["okay"], .done)
     #expect(text == "bundle okay removed\n  bundle okay in /a/okay takes its widgets over\n")
     #expect(losses.of(["mine"]).successors == [:])
+  }
+
+  @Test func `of several copies, the first one in the order of the host takes over`() {
+    let known = [
+      Self.standing("/c/okay"), Self.copy("okay", at: "/a/okay", of: "/c/okay"),
+      Self.copy("okay", at: "/b/other", of: "/c/okay"),
+      Self.copy("okay", at: "/b/okay", of: "/c/okay"),
+    ]
+    let standings = Dictionary(uniqueKeysWithValues: known.map { ($0.path, $0) })
+    func successor(_ host: BundleHost) -> String? {
+      BundleStanding.successors(
+        of: ["okay"], removedFrom: "/c", among: standings, in: host.order)["okay"]
+    }
+    #expect(successor(.running(folders: ["/c", "/b", "/a"])) == "/b/okay")
+    #expect(successor(.missing(former: ["/c", "/a", "/b"])) == "/a/okay")
   }
 
   /// `bundle rm --remote` removes the bundle from the first folder.

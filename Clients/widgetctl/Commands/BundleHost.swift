@@ -1,4 +1,5 @@
 import Glibc
+import WidgetBundle
 import WidgetClient
 import WidgetModel
 
@@ -277,6 +278,11 @@ enum BundleHost: Hashable {
       folders
     case .unknown: []
     }
+  }
+
+  /// The order of folders with the same bundle.
+  var order: BundleFolderOrder {
+    BundleFolderOrder(roots: folders.map { BundleHost.resolved($0) })
   }
 
   /// The message for a folder without bundles. If the host does not run that folder, names the

@@ -152,7 +152,9 @@ enum BundleRemote {
       return MissingFolder.of(standing, at: "\(folder)/\(name)").failure
     }
     let others = standings.filter { $0.key.hasSuffix("/\(name)") && !$0.value.isElsewhere }
-    guard let place = others.min(by: { $0.key < $1.key })?.value.folder else { return nil }
+    guard let path = host.order.sorted(others.keys).first, let place = others[path]?.folder else {
+      return nil
+    }
     return "--remote changes only the first folder of widgetd-host, and bundle \"\(name)\" is in "
       + "\(place). On the host's machine, use --dir \(place.asArgument) instead of --remote"
   }
@@ -374,7 +376,7 @@ enum BundleRemote {
     if known == nil { BundleText.warn(LostValues.unknown(ids)) }
     let successors = host.firstFolder.map {
       BundleStanding.successors(
-        of: going, removedFrom: BundleHost.resolved($0), among: standings)
+        of: going, removedFrom: BundleHost.resolved($0), among: standings, in: host.order)
     }
     var losses = BundleLosses(
       values: known ?? [],

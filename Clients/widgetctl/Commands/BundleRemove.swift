@@ -53,6 +53,8 @@ struct BundleRemoveCommand: AsyncParsableCommand {
       BundleText.warn(LostSettings.unknown(id))
     }
     let standings = known == nil ? [:] : await BundleStanding.all(global)
+    // A host removes the widgets.
+    let host: BundleHost = known == nil ? .unknown : await BundleHost.ask(global)
     let missing = ids.compactMap { MissingFolder.of($0, in: installer.path, among: standings) }
     let losses = BundleLosses(
       values: known ?? [], settings: LostSettings.find(of: ids, in: installer),
@@ -62,9 +64,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
           of: bundles.values.sorted(), in: place, session)
     ).takenOver(
       by: BundleStanding.successors(
-        of: Array(bundles.values), removedFrom: place, among: standings))
-    // A host removes the widgets.
-    let host: BundleHost = known == nil ? .unknown : await BundleHost.ask(global)
+        of: Array(bundles.values), removedFrom: place, among: standings, in: host.order))
     var removed: [String] = []
     var failure: CommandFailure?
     for id in ids where failure == nil {

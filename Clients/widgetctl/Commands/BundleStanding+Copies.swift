@@ -1,3 +1,4 @@
+import WidgetBundle
 import WidgetModel
 
 // Bundles that several folders of a host have. The host runs one of them.
@@ -31,13 +32,16 @@ extension BundleStanding {
   /// The folders with second copies that take over the widgets of removed bundles, by bundle. None
   /// for bundles that the host runs from another folder.
   ///
-  /// - Parameter folder: from which the bundles are removed.
+  /// - Parameters:
+  ///   - folder: from which the bundles are removed.
+  ///   - order: of the host's folders.
   static func successors(
-    of ids: [String], removedFrom folder: String, among standings: [String: BundleStanding]
+    of ids: [String], removedFrom folder: String, among standings: [String: BundleStanding],
+    in order: BundleFolderOrder
   ) -> [String: String] {
     var found: [String: String] = [:]
     for id in ids where self.folder(of: id, among: standings) == folder {
-      found[id] = standings.values.filter { $0.original == id }.map(\.path).min()
+      found[id] = order.sorted(standings.values.filter { $0.original == id }.map(\.path)).first
     }
     return found
   }

@@ -74,7 +74,7 @@ extension Host {
     let isRoot = keys.contains { if case .root = $0 { true } else { false } }
     let named = Set(keys.compactMap { if case .folder(let path) = $0 { path } else { nil } })
     let known = Dictionary(machine.bundles.occupants.map { ($0.path, $0) }) { first, _ in first }
-    let (read, before, former) = (read, watchedFolders, rootOfFolder)
+    let (read, before, former, order) = (read, watchedFolders, rootOfFolder, order)
     let (all, looks) = await Host.blocking { () -> ([(path: String, root: String)], [Look]) in
       var all: [(path: String, root: String)] = []
       var folders = named
@@ -90,9 +90,9 @@ extension Host {
           all.map(\.path).filter { !before.contains($0) || BundleFolders.isUnwatchable($0) })
         folders.formUnion(known.keys.filter { path in !all.contains { $0.path == path } })
       }
-      // In the order of the roots, then by name. The order decides which folder has a bundle.
+      // In the order of the roots, then by name. The first folder that is read has the bundle.
       let paths = all.map(\.path)
-      let sorted = paths.filter { folders.contains($0) } + folders.subtracting(paths).sorted()
+      let sorted = paths.filter { folders.contains($0) } + order.sorted(folders.subtracting(paths))
       return (
         all,
         sorted.map { path in

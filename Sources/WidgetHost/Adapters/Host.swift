@@ -58,6 +58,8 @@ public actor Host {
   }
 
   let options: Options
+  /// The order of folders with the same bundle.
+  let order: BundleFolderOrder
   let daemon: any DaemonConnection
   let read: BundleFolders.Reader
   let manager: BundleManager
@@ -120,10 +122,12 @@ public actor Host {
     watcher = try FileWatcher()
     processes = ProcessRunner(
       home: options.home, programFolders: options.programFolders, variables: options.variables)
+    let resolved = options.roots.map { FileReading.resolved($0) ?? $0 }
+    order = BundleFolderOrder(roots: resolved)
     machine = HostMachine(
-      limits: options.limits, roots: options.roots, isStub: options.isStub, home: options.home,
-      programFolders: options.programFolders, uid: geteuid(), seed: options.seed,
-      userName: { BundleFolders.name(ofUser: $0) })
+      limits: options.limits, roots: options.roots, resolved: resolved, isStub: options.isStub,
+      home: options.home, programFolders: options.programFolders, uid: geteuid(),
+      seed: options.seed, userName: { BundleFolders.name(ofUser: $0) })
     start = clock.now
   }
 

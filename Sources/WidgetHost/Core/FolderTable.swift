@@ -47,12 +47,16 @@ struct FolderState: Sendable {
   }
 }
 
-/// The folders of bundles, in the order in which they were found. The order decides which folder has
-/// a bundle. A change of a folder that is not known has no effect.
+/// The folders of bundles, in the order in which they were found. `BundleFolderOrder` decides which
+/// folder has a bundle next. A change of a folder that is not known has no effect.
 struct FolderTable: Sendable {
   private var folders: [String: FolderState] = [:]
+  private let order: BundleFolderOrder
   /// The paths, in order.
   private(set) var paths: [String] = []
+
+  /// - Parameter roots: the folders that hold bundles' folders, without symbolic links.
+  init(roots: [String] = []) { order = BundleFolderOrder(roots: roots) }
 
   subscript(path: String) -> FolderState? { folders[path] }
 
@@ -61,8 +65,10 @@ struct FolderTable: Sendable {
     paths.compactMap { path in folders[path].map { (path, $0) } }
   }
 
-  /// The folders whose file has a bundle, in order.
-  func holding(_ id: String) -> [String] { paths.filter { folders[$0]?.bundle?.id == id } }
+  /// The folders whose file has a bundle. The first one runs next.
+  func holding(_ id: String) -> [String] {
+    order.sorted(paths.filter { folders[$0]?.bundle?.id == id })
+  }
 
   private mutating func add(_ path: String, fallbackID: @autoclosure () -> String) {
     guard folders[path] == nil else { return }

@@ -42,10 +42,12 @@ struct HostMachine: Sendable {
 
   /// - Parameters:
   ///   - roots: the folders that hold bundles' folders.
+  ///   - resolved: the same folders without symbolic links. Default: `roots`.
   ///   - uid: the user of the host.
   ///   - userName: the name of a user; nil if no user has the number.
   init(
-    limits: HostLimits = HostLimits(), roots: [String] = [], isStub: Bool = false, home: String,
+    limits: HostLimits = HostLimits(), roots: [String] = [], resolved: [String]? = nil,
+    isStub: Bool = false, home: String,
     programFolders: [String] = BundlePermissions.systemFolders, uid: UInt32, seed: UInt64,
     userName: @escaping @Sendable (UInt32) -> String? = { _ in nil }
   ) {
@@ -54,8 +56,8 @@ struct HostMachine: Sendable {
     self.isStub = isStub
     self.uid = uid
     bundles = HostState(
-      limits: limits, isStub: isStub, home: home, programFolders: programFolders, seed: seed,
-      userName: userName)
+      limits: limits, roots: resolved ?? roots, isStub: isStub, home: home,
+      programFolders: programFolders, seed: seed, userName: userName)
     daemon = DaemonConversation(limits: limits)
     previews = Previews(limits)
     held = HeldReports(countMax: limits.heldReportsMax)

@@ -6,8 +6,8 @@ public import WidgetModel
 ///
 /// A value without I/O. Adapters report what folders contain; the outputs say what to declare,
 /// start and end. If a bundle's file becomes broken, the former version keeps running. If two
-/// folders have the same bundle, the first folder counts; the second one counts when the first is
-/// removed.
+/// folders have the same bundle, the first folder counts. When it is removed, the next one in
+/// `BundleFolderOrder` counts.
 public struct HostState: Sendable {
   /// The content of a folder.
   public enum Found: Sendable {
@@ -56,7 +56,7 @@ public struct HostState: Sendable {
   private var numbers: SeededNumbers
   private var lastGeneration: UInt64 = 0
   // Both have private state, which only their functions change.
-  var folders = FolderTable()
+  var folders: FolderTable
   var running = RunningBundles()
   /// The bundles of earlier hosts, since the first answer of the daemon.
   private(set) var formerIDs: Set<String>?
@@ -80,11 +80,13 @@ public struct HostState: Sendable {
   /// The ends of the traces, by bundle.
   private var traceEnds: [String: Duration] = [:]
 
+  /// - Parameter roots: the folders that hold bundles' folders, without symbolic links.
   public init(
-    limits: HostLimits = HostLimits(), isStub: Bool = false, home: String,
+    limits: HostLimits = HostLimits(), roots: [String] = [], isStub: Bool = false, home: String,
     programFolders: [String] = BundlePermissions.systemFolders, seed: UInt64,
     userName: @escaping @Sendable (UInt32) -> String? = { _ in nil }
   ) {
+    folders = FolderTable(roots: roots)
     self.programFolders = programFolders
     self.userName = userName
     self.limits = limits

@@ -303,7 +303,7 @@ struct ConversationPartTests {
     let first = folders.found(bundle, digest: 2, isInstalled: false, in: "/b/x")
     let second = folders.found(bundle, digest: 3, isInstalled: false, in: "/b/y")
     #expect(first.isNews && second.before?.problem == "no")
-    #expect(folders.paths == ["/b/y", "/b/x"] && folders.holding("a") == ["/b/y", "/b/x"])
+    #expect(folders.paths == ["/b/y", "/b/x"] && folders.holding("a") == ["/b/x", "/b/y"])
     folders.miss(
       "/b/y", .missing, problem: "gone", forOthers: "", until: .seconds(30),
       at: .epoch)
