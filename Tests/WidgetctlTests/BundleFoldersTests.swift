@@ -251,12 +251,20 @@ import WidgetModel
     #expect(BundleStanding.original(in: "bundle okay: unknown key", at: "/a/okay") == nil)
   }
 
-  @Test func `a folder keeps another one from running only while a version runs from it`() {
-    #expect(Self.standing("/b/okay").heldPath == "/b/okay")
-    #expect(Self.standing("/b/okay", "failed").heldPath == "/b/okay")
-    #expect(Self.standing("/b/okay", "failed", runs: false).heldPath == nil)
+  @Test func `a folder keeps another one from running while a version runs or is refused`() {
+    #expect(Self.standing("/b/okay").holder?.path == "/b/okay")
+    #expect(Self.standing("/b/okay", "failed").holder?.path == "/b/okay")
+    #expect(Self.standing("/b/okay", "failed", runs: false).holder == nil)
+    let mistake = Self.standing(
+      "/b/okay", "failed", runs: false, problem: "/b/okay/bundle.yaml:1:1: unknown key")
+    #expect(mistake.holder == nil)
+    let reason = "/b/okay: the daemon refuses the bundle: kind \"k\" belongs to bundle mine; rename"
+    let refused = Self.standing("/b/okay", "failed", runs: false, problem: reason)
+    #expect(refused.holder == BundleStanding.Holder(path: "/b/okay", isRefused: true))
+    let previous = Self.standing("/b/okay", "failed", problem: reason)
+    #expect(previous.holder?.isRefused == false)
     let words = "the folder /b/okay has no bundle file; put the file or folder back"
     let missing = Self.standing("/b/okay", "failed", problem: words)
-    #expect(missing.heldPath == nil)
+    #expect(missing.holder == nil)
   }
 }

@@ -450,13 +450,19 @@ struct BundleOutlookTests {
   }
 
   @Test func `a bundle that runs from another folder is named`() {
-    func rival(_ path: String?, _ host: BundleHost) -> String? {
-      BundleStanding.rival(of: "cnt", at: path, installedIn: "/l", host)
+    func rival(_ path: String?, isRefused: Bool = false, _ host: BundleHost) -> String? {
+      let holder = path.map { BundleStanding.Holder(path: $0, isRefused: isRefused) }
+      return BundleStanding.rival(of: "cnt", holder, installedIn: "/l", host)
     }
     let host = BundleHost.running(folders: ["/l", "/e"])
     let text = rival("/e/cnt", host)
     #expect(text?.contains("runs bundle cnt from /e/cnt") == true)
     #expect(text?.contains("widgetctl bundle rm cnt --dir /e") == true)
+    #expect(
+      rival("/e/cnt", isRefused: true, host)
+        == "widgetd-host uses bundle cnt in /e/cnt, which the daemon refuses, so the version in /l "
+        + "does not run; remove the other one with `widgetctl bundle rm cnt --dir /e`, or install "
+        + "with --dir /e")
     #expect(rival("/l/cnt", host) == nil && rival(nil, host) == nil)
     // The host has lost the other folder, or runs no more.
     #expect(rival("/e/cnt", .running(folders: ["/l"])) == nil)

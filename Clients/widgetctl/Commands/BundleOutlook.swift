@@ -51,8 +51,8 @@ struct BundleOutlook: Hashable, Sendable {
   /// the bundle from another folder. There are then no remarks and no kept fields. Nil if the host
   /// runs the bundle in the folder, or may do so later.
   private(set) var absence: String?
-  /// The folder from which the host runs the bundle; nil if it does not, or if nobody knows.
-  private(set) var place: String?
+  /// The folder from which the host uses the bundle; nil if it does not, or if nobody knows.
+  private(set) var holder: BundleStanding.Holder?
 
   /// Ids that a remark names.
   private static let idsMax = 5
@@ -82,7 +82,7 @@ struct BundleOutlook: Hashable, Sendable {
       let host = await BundleHost.ask(client, within: limit)
       guard let target = folder ?? host.firstFolder,
         let absence = host.absence(from: target)
-          ?? BundleStanding.rival(of: bundle.id, at: outlook.place, installedIn: target, host)
+          ?? BundleStanding.rival(of: bundle.id, outlook.holder, installedIn: target, host)
       else { return outlook }
       outlook.remarks = []
       outlook.kept = []
@@ -109,7 +109,7 @@ struct BundleOutlook: Hashable, Sendable {
     let shown = try await shown(client, options)
     let arrival = file.map { BundleOutlook.arrival(of: $0, by: set, shown) } ?? .installation
     outlook.arrival = arrival
-    outlook.place = shown.first { $0.id.rawValue == set }.flatMap { BundleStanding($0).heldPath }
+    outlook.holder = shown.first { $0.id.rawValue == set }.flatMap { BundleStanding($0).holder }
     let inherited = inherited(by: bundle.id, shown)
     let own = inherited.union([set])
     var registered: [KindName: Kind] = [:]

@@ -18,9 +18,20 @@ extension BundleStanding {
     return isCopy ? String(id) : nil
   }
 
-  /// The folder, if no other folder with the same bundle can run now. Nil if no version runs from it,
-  /// or if it is missing.
-  var heldPath: String? { runs && !isToldMissing ? path : nil }
+  /// A folder from which the host uses a bundle. No other folder with the same bundle can run now.
+  struct Holder: Hashable, Sendable {
+    let path: String
+    /// Whether no version runs, because the daemon refuses the bundle.
+    var isRefused = false
+  }
+
+  /// Nil if the folder is missing, or if no version runs from it for another reason than a refusal.
+  var holder: Holder? {
+    guard !isToldMissing else { return nil }
+    if runs { return Holder(path: path) }
+    return problem.hasPrefix(DaemonRefusal.words(about: path))
+      ? Holder(path: path, isRefused: true) : nil
+  }
 
   /// The folder of bundles from which the host runs a bundle, or ran it last. Nil if nobody knows.
   ///

@@ -185,7 +185,7 @@ struct BundleStanding: Hashable, Sendable {
   }
 
   /// The reason why an installed bundle does not run, although the host runs its folder: the host
-  /// runs the same bundle from another folder. Nil if it does not, or if this is unknown.
+  /// uses the same bundle from another folder. Nil if it does not, or if this is unknown.
   static func rival(
     of bundle: String, installedIn folder: String, _ host: BundleHost, _ global: GlobalOptions
   ) async -> String? {
@@ -193,22 +193,24 @@ struct BundleStanding: Hashable, Sendable {
     let limit = min(global.limit ?? .seconds(2), .seconds(2))
     let standing = await shown(bundle, session.client, CallOptions(timeout: limit))
     await session.client.close()
-    return rival(of: bundle, at: standing?.heldPath, installedIn: folder, host)
+    return rival(of: bundle, standing?.holder, installedIn: folder, host)
   }
 
-  /// - Parameter path: the folder of the bundle that runs; nil if nobody knows.
+  /// - Parameter holder: the folder from which the host uses the bundle; nil if nobody knows.
   static func rival(
-    of bundle: String, at path: String?, installedIn folder: String, _ host: BundleHost
+    of bundle: String, _ holder: Holder?, installedIn folder: String, _ host: BundleHost
   ) -> String? {
-    guard let path, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
-      return nil
-    }
-    let other = String(path[..<slash])
+    guard let holder, let slash = holder.path.lastIndex(of: "/"), slash != holder.path.startIndex
+    else { return nil }
+    let other = String(holder.path[..<slash])
     guard runsElsewhere(other, than: folder, host) else { return nil }
+    let reason =
+      holder.isRefused
+      ? "widgetd-host uses bundle \(bundle) in \(holder.path), which the daemon refuses"
+      : "widgetd-host runs bundle \(bundle) from \(holder.path)"
     return
-      "widgetd-host runs bundle \(bundle) from \(path), so the version in \(folder) does not run; "
-      + "remove the other one with `widgetctl bundle rm \(bundle) --dir \(other.asArgument)`, or "
-      + "install with --dir \(other.asArgument)"
+      "\(reason), so the version in \(folder) does not run; remove the other one with `widgetctl "
+      + "bundle rm \(bundle) --dir \(other.asArgument)`, or install with --dir \(other.asArgument)"
   }
 
   /// - Parameters:

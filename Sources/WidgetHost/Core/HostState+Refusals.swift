@@ -10,7 +10,7 @@ extension HostState {
     of current: RunningBundle, refusedFor refusal: String, isRetried: Bool = true
   ) -> String {
     let refresh = "`widgetctl refresh bundle/\(current.instance.bundle.id)`"
-    return "\(current.folder): the daemon refuses the bundle: \(refusal); "
+    return "\(DaemonRefusal.words(about: current.folder))\(refusal); "
       + (isRetried
         ? "widgetd-host tries again when this changes, or at once with \(refresh)"
         : "when there is room again, \(refresh) tries again")
