@@ -51,6 +51,8 @@ struct BundleOutlook: Hashable, Sendable {
   /// the bundle from another folder. There are then no remarks and no kept fields. Nil if the host
   /// runs the bundle in the folder, or may do so later.
   private(set) var absence: String?
+  /// Whether the folders of the host are known, or do not matter.
+  private(set) var isHostKnown = true
   /// The folder from which the host uses the bundle; nil if it does not, or if nobody knows.
   private(set) var holder: BundleStanding.Holder?
 
@@ -80,7 +82,11 @@ struct BundleOutlook: Hashable, Sendable {
       else { return nil }
       guard isRemote || folder != nil else { return outlook }
       let host = await BundleHost.ask(client, within: limit)
-      guard let target = folder ?? host.firstFolder,
+      guard let target = folder ?? host.firstFolder else {
+        outlook.isHostKnown = false
+        return outlook
+      }
+      guard
         let absence = host.absence(from: target)
           ?? BundleStanding.rival(of: bundle.id, outlook.holder, installedIn: target, host)
       else { return outlook }

@@ -3,7 +3,6 @@ import Glibc
 import WidgetBundle
 import WidgetBundleInstaller
 import WidgetClient
-import WidgetExpression
 import WidgetModel
 
 /// `--remote`: the host carries out the command in its folder, on its machine.
@@ -74,27 +73,6 @@ extension BundleSource {
     case .ended:
       throw CommandFailure(.otherError, "\(path) cannot be read; the line above has the reason")
     }
-  }
-}
-
-extension InstalledBundle {
-  /// The bundle with only the names of its kinds and widgets, as far as the daemon's refusals depend
-  /// on them. Nil if an older host does not tell the kinds of the widgets.
-  var outline: Bundle? {
-    guard widgets.count == widgetKinds.count else { return nil }
-    return Bundle(
-      id: id, version: version,
-      kinds: kinds.compactMap { name in
-        KindName(name).map { kind in
-          BundleKind(
-            kind: Kind(name: kind),
-            scope: BundleScope(environment: ExpressionEnvironment(variables: [])))
-        }
-      },
-      widgets: zip(widgets, widgetKinds).compactMap { widget, kind in
-        guard let id = WidgetID(widget), let kind = KindName(kind) else { return nil }
-        return WidgetSpec(id: id, kind: kind)
-      })
   }
 }
 
@@ -217,6 +195,13 @@ enum BundleRemote {
     warnings += outlook?.warnings ?? []
     for warning in warnings { BundleText.warn(advice(warning)) }
     if let absence = outlook?.absence { BundleText.warn(absence) }
+    if outlook?.isHostKnown != true {
+      let told = warnings
+      let reasons = await doubts(about: answer.bundle, replacing: answer.bundle.id, global)
+        .filter { !told.contains($0) }
+      for reason in reasons { BundleText.warn(reason) }
+      warnings += reasons
+    }
     session.printer.print(
       document(
         answer.bundle, former: answer.formerVersion, warnings: warnings)
@@ -331,13 +316,8 @@ enum BundleRemote {
       try await session.client.rollbackBundle(
         RollbackBundleRequest(id: id, version: version ?? ""), options: session.options)
     }
-    var refusals: [String] = []
-    if let restored = answer.bundle.outline {
-      let outlook = await BundleOutlook.of(restored, global, isRemote: true)
-      refusals =
-        outlook?.absence.map { [$0] }
-        ?? outlook?.refusals(replacing: answer.formerID.nonEmpty ?? id) ?? []
-    }
+    let refusals = await doubts(
+      about: answer.bundle, replacing: answer.formerID.nonEmpty ?? id, global)
     let warnings = answer.warnings.map(advice) + lost(by: answer, of: id, values) + refusals
     for warning in warnings { BundleText.warn(warning) }
     session.printer.print(
