@@ -142,6 +142,45 @@ import WidgetModel
     #expect(text.contains("failed: \(reason)"))
   }
 
+  /// The name is no reason why a bundle does not run while the host is stopped.
+  @Test(arguments: [true, false])
+  func `a bundle in a folder with another name has a note while the host is stopped`(
+    wasKilled: Bool
+  ) throws {
+    let reason = "/b/odd holds the bundle \"okay\"; /b/okay already exists; remove one of them"
+    let words = "bundle okay runs from /b/okay, so /b/odd does not run; remove /b/odd"
+    func standing(_ id: String, at path: String, problem: String = "") throws -> BundleStanding {
+      var widget = Samples.widget
+      widget.id = try #require(WidgetID(id))
+      widget.isStale = wasKilled
+      widget.data = [
+        "id": .string("okay"), "version": .string("1.0.0"), "problem": .string(problem),
+        "state": .string(wasKilled ? "running" : "stopped"), "path": .string(path),
+        "runs": .bool(wasKilled), "handled": .map(["k": .list([])]), "widgets": .int(1),
+      ]
+      return BundleStanding(widget, .away)
+    }
+    var table = BundleTable(hasFolders: false)
+    table.add(
+      "odd", failed: try standing("bundle/okay-2", at: "/b/odd", problem: words), in: "/b", reason)
+    let original = try standing("bundle/okay", at: "/b/okay")
+    table.add(
+      "okay", version: "1.0.0", kinds: 1, widgets: 1, in: "/b", BundleTable.state(original))
+    #expect(
+      table.text(Printer(format: .table, painter: Samples.plain, width: nil)) == """
+        ID    VERSION  KINDS  WIDGETS  STATE
+        okay  1.0.0    1      1        stopped: widgetd-host is not running; start it
+        okay  1.0.0    1      1        stopped: widgetd-host is not running; start it
+
+        """)
+    #expect(table.notes == ["bundle okay: \(reason)"])
+    var mistaken = BundleTable(hasFolders: false)
+    mistaken.add("okay", failed: original, in: "/b", "/b/okay/bundle.yaml:1:1: unknown key")
+    #expect(mistaken.notes == [])
+    let text = mistaken.text(Printer(format: .table, painter: Samples.plain, width: nil))
+    #expect(text.contains("stopped: /b/okay/bundle.yaml:1:1: unknown key"))
+  }
+
   @Test func `the entry of a bundle in a folder that the host does not run is not live`() {
     let host = BundleHost.running(folders: ["/b", "/c"])
     func live(_ standing: BundleStanding, _ host: BundleHost) -> Value? {

@@ -150,7 +150,7 @@ struct BundleListCommand: AsyncParsableCommand {
         failing   a source, an action or the content of its widgets has failed
         failed    the file has a mistake, or the host or the daemon refuses it
         missing   the folder or the file is missing, and the daemon still has the widgets
-        stopped   widgetd-host has ended
+        stopped   widgetd-host has ended; start it
         unknown   no daemon answers, or widgetd-host has not reported the bundle
 
       Without --dir, the list has the bundles of all folders of widgetd-host, with a column FOLDER. \

@@ -45,6 +45,9 @@ struct BundleStanding: Hashable, Sendable {
 
   var isBad: Bool { state != "running" }
 
+  /// Whether no host answers for it: the host has ended, hangs, or has not returned.
+  var lacksHost: Bool { !isHosted && !isElsewhere }
+
   /// - Parameters:
   ///   - session: whether a host has a session. After a restart of the daemon, the widget has the state
   ///     from before.

@@ -4,7 +4,7 @@ import WidgetBundleInstaller
 struct BundleTable {
   private var table: Table
   private let hasFolders: Bool
-  /// The advice about folders whose bundles run.
+  /// The advice about the names of folders whose bundles run, or would run with the host.
   private(set) var notes: [String] = []
 
   init(hasFolders: Bool) {
@@ -37,7 +37,7 @@ struct BundleTable {
   }
 
   /// Adds a bundle whose file has a mistake. The former version may still run, or the bundle may run
-  /// under another name than its folder's.
+  /// under another name than its folder's. Without the host, the name keeps nothing from running.
   ///
   /// - Parameters:
   ///   - standing: nil if no host has reported the bundle.
@@ -45,14 +45,14 @@ struct BundleTable {
   mutating func add(
     _ id: String, failed standing: BundleStanding?, in folder: String, _ reason: String
   ) {
-    if let standing, standing.runs, !["failed", "stopped"].contains(standing.state),
+    let isTold = ["failed", "stopped"].contains(standing?.state)
+    if let standing, standing.runs && !isTold || standing.lacksHost,
       BundleInstaller.isAboutName(reason)
     {
-      notes.append("bundle \(standing.id): \(reason)")
+      notes.append("bundle \(standing.original ?? standing.id): \(reason)")
       add(standing)
       return
     }
-    let isTold = ["failed", "stopped"].contains(standing?.state)
     let state = standing.map {
       isTold ? "\($0.stateWords): \(reason)\($0.othersText)" : "\($0.text); \(reason)"
     }
@@ -62,8 +62,11 @@ struct BundleTable {
   }
 
   static func state(_ standing: BundleStanding) -> Table.Cell {
-    .init(
-      standing.text, standing.isBad ? .bad : .good, reason: standing.isBad ? standing.text : nil)
+    // The last problem under an ended host does not keep the bundle from running.
+    let text =
+      standing.state == "stopped" && standing.lacksHost
+      ? "stopped: widgetd-host is not running; start it" + standing.othersText : standing.text
+    return .init(text, standing.isBad ? .bad : .good, reason: standing.isBad ? text : nil)
   }
 
   func text(_ printer: Printer) -> String { table.text(width: printer.width, printer.painter) }
