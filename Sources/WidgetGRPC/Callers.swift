@@ -110,7 +110,7 @@
     var receivingBytes = 0
     /// The maximum number of open streams.
     let streamsMax: Int
-    /// Called when HTTP/2 begins to refuse new streams.
+    /// Called when new streams are to be refused, because of a GOAWAY.
     var onRefusal: (() -> Void)?
     /// Called when a call is refused before the end of its request.
     var onRefusedCall: ((_ streamID: UInt32) -> Void)?

@@ -109,6 +109,13 @@
       buffer.writeInteger(FrameHead.enhanceYourCalm)
     }
 
+    /// The frame that refuses a stream. Its request was not processed.
+    static func writeRefusal(of streamID: UInt32, into buffer: inout ByteBuffer) {
+      buffer.writeBytes([0, 0, UInt8(FrameHead.resetBytes), FrameHead.reset, 0])
+      buffer.writeInteger(streamID)
+      buffer.writeInteger(FrameHead.refusedStream)
+    }
+
     /// The frame that gives so many bytes back to the window of the connection.
     static func writeWindowUpdate(of byteCount: Int, into buffer: inout ByteBuffer) {
       buffer.writeBytes([0, 0, 4, FrameHead.windowUpdate, 0, 0, 0, 0, 0])
@@ -140,7 +147,8 @@
     static let origin: UInt8 = 12
     static let pingBytes = 8
     static let resetBytes = 4
-    /// The code of an error.
+    /// The codes of errors.
+    static let refusedStream: UInt32 = 7
     static let enhanceYourCalm: UInt32 = 11
 
     /// Whether its header block ends with it, if it has a part of one.

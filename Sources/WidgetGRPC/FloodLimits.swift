@@ -8,8 +8,8 @@
   /// pass the settings on for servers. The limits here equal NIO's. NIO sees each frame later, so
   /// these limits are reached first. NIO's are in
   /// https://github.com/apple/swift-nio-http2/blob/1.46.0/Sources/NIOHTTP2/DOSHeuristics.swift. NIO
-  /// counts errors of streams, too, but grpc-swift closes the connection at the first one. Only new
-  /// streams after a GOAWAY of the daemon are an exception.
+  /// counts errors of streams, too, but grpc-swift closes the connection at the first one. New
+  /// streams after a GOAWAY of the daemon do not reach HTTP/2, see `FrameCutter`.
   ///
   /// A value: the caller passes in the frames that HTTP/2 gets, and the time.
   struct FloodLimits {

@@ -22,14 +22,21 @@
     private var dropping = 0
     /// The newest stream that a piece has begun.
     private var newestStreamID: UInt32 = 0
-    /// The newest stream that HTTP/2 accepts. nil while it accepts all.
+    /// The newest stream that is accepted. nil while all are.
     private var lastAcceptedID: UInt32?
+    /// The number of heads that were dropped, because they came after the GOAWAY.
+    private var droppedHeadCount = 0
+    /// The streams that were refused since the last call of `takeRefusedIDs`.
+    private var newRefusedIDs: [UInt32] = []
+    /// The reason to close the connection, nil if there is none. HTTP/2 must not get the piece with
+    /// which it comes.
+    private(set) var closingReason: String?
     /// The latest streams that the daemon has refused, the oldest first.
     private var refusedIDs = CircularBuffer<UInt32>()
     /// The same as a set, for look-ups.
     private var refused: Set<UInt32> = []
-    /// The maximum number of `refusedIDs`: the streams that a peer may have open. It knows of the
-    /// refusal of the older ones.
+    /// The number of streams that a peer may have open. It knows of the refusal of more
+    /// `refusedIDs`, and did not send more heads before it got a GOAWAY.
     private let streamsMax: Int
     /// The bytes of data that were dropped since the last call of `takeDroppedBytes`.
     private var droppedBytes = 0
@@ -54,14 +61,23 @@
       return blockBytes + FrameHead.bytes + frame.length - passing
     }
 
-    /// Drops what follows the heads of streams that begin from now on, because HTTP/2 refuses them.
+    /// Drops the frames of streams that begin from now on, because the daemon has sent a GOAWAY.
     ///
-    /// NIO's HTTP/2 answers the head of such a stream with `REFUSED_STREAM`, and forgets the stream. It
-    /// would take the data that follows for an error of the connection, and end all calls:
+    /// NIO's HTTP/2 would answer the head of such a stream with `REFUSED_STREAM`, and forget the
+    /// stream. It would take the data that follows for an error of the connection, and end all calls:
     /// https://github.com/apple/swift-nio-http2/blob/1.46.0/Sources/NIOHTTP2/ConnectionStateMachine/ConnectionStreamsState.swift.
-    /// No issue reports this (November 2026).
+    /// It would also take a peer with more than 200 such heads for an attacker
+    /// (`GlitchesMonitor.swift`). A peer can have more on their way when the GOAWAY is sent. No
+    /// issue reports these two (November 2026).
     mutating func refuseNewStreams() {
       if lastAcceptedID == nil { lastAcceptedID = newestStreamID }
+    }
+
+    /// The streams that began after the GOAWAY, since the last call. HTTP/2 does not know of them,
+    /// so the caller must refuse them.
+    mutating func takeRefusedIDs() -> [UInt32] {
+      defer { newRefusedIDs = [] }
+      return newRefusedIDs
     }
 
     /// Drops the data of a refused stream that was on its way when its peer got the refusal.
@@ -96,6 +112,10 @@
     /// streams. A call with its message is one piece.
     mutating func next() -> ByteBuffer? {
       drop()
+      guard closingReason == nil else {
+        arrived = ByteBuffer()
+        return nil
+      }
       let unread = arrived
       var frames = 0
       var hasLongFrame = false
@@ -111,6 +131,11 @@
         guard let head = arrived.peekHead(), frames < FrameCutter.framesMax,
           !(head.takesLong && hasLongFrame), !isDropped(head)
         else { break }
+        if head.isOfHeaderBlock, droppedHeadCount > 0 {
+          // HPACK needs every block to read the next one. Clients of gRPC send no trailers.
+          closingReason = "it sends trailers after requests that were refused"
+          break
+        }
         if head.type == FrameHead.headers { newestStreamID = max(newestStreamID, head.streamID) }
         frames += 1
         if head.takesLong { hasLongFrame = true }
@@ -139,21 +164,31 @@
 
     /// Drops the frames that come next, if they are of refused streams.
     private mutating func drop() {
-      while passing == 0 {
+      while passing == 0, closingReason == nil {
         let count = min(dropping, arrived.readableBytes)
         arrived.moveReaderIndex(forwardBy: count)
         dropping -= count
         guard dropping == 0, let head = arrived.peekHead(), isDropped(head) else { return }
         dropping = FrameHead.bytes + head.length
         if head.type == FrameHead.data { droppedBytes += head.length }
+        if head.type == FrameHead.headers { dropHead(of: head.streamID) }
       }
     }
 
-    /// The head of a refused stream must pass: it changes the state of HPACK.
+    private mutating func dropHead(of streamID: UInt32) {
+      droppedHeadCount += 1
+      guard droppedHeadCount <= streamsMax else {
+        closingReason = "it sends too many requests after GOAWAY"
+        return
+      }
+      guard streamID > newestStreamID else { return }
+      newestStreamID = streamID
+      newRefusedIDs.append(streamID)
+    }
+
     private func isDropped(_ head: FrameHead) -> Bool {
       if head.type == FrameHead.data, refused.contains(head.streamID) { return true }
-      guard let lastAcceptedID, head.streamID > lastAcceptedID else { return false }
-      return head.type != FrameHead.headers && head.type != FrameHead.continuation
+      return lastAcceptedID.map { head.streamID > $0 } ?? false
     }
   }
 

@@ -100,7 +100,7 @@
   /// The handler drops WINDOW_UPDATE frames of the connection, which some clients send with each
   /// call. NIO's HTTP/2 has applied them. grpc-swift would wake a task for each, and ignore it.
   ///
-  /// After the first GOAWAY, NIO's HTTP/2 refuses new streams.
+  /// After the first GOAWAY, `InputTurns` refuses new streams.
   private final class RootStreamFrames: ChannelDuplexHandler {
     typealias InboundIn = HTTP2Frame
     typealias InboundOut = HTTP2Frame

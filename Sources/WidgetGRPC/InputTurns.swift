@@ -82,6 +82,8 @@
     private func pass() {
       guard let context else { return }
       let piece = cutter.next()
+      if let reason = cutter.closingReason { return close(context, reason) }
+      refuseStreams(context)
       guard countIncomplete() else { return close(context, "its frames exceed a limit") }
       droppedBytes += cutter.takeDroppedBytes()
       giveBack(context)
@@ -126,6 +128,18 @@
       cutter = FrameCutter()
       connection.client.logClosing(because: reason)
       context.close(promise: nil)
+    }
+
+    /// Refuses the streams that began after the GOAWAY. A client may retry their requests
+    /// elsewhere.
+    ///
+    /// The frames have a bound, because `FrameCutter` has one for the streams.
+    private func refuseStreams(_ context: ChannelHandlerContext) {
+      let streamIDs = cutter.takeRefusedIDs()
+      guard !streamIDs.isEmpty else { return }
+      var frames = ByteBuffer()
+      for streamID in streamIDs { ControlFrameScanner.writeRefusal(of: streamID, into: &frames) }
+      context.writeAndFlush(wrapOutboundOut(frames), promise: nil)
     }
 
     /// Gives dropped data back to the window of the connection. Otherwise the peer could send less

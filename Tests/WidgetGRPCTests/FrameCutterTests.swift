@@ -79,14 +79,17 @@
       }
     }
 
-    @Test func `only the heads of refused streams are passed on`() {
-      func onStream(_ id: UInt8, _ frames: [UInt8]...) -> [UInt8] {
-        frames.flatMap { frame in frame.prefix(8) + [id] + frame.dropFirst(9) }
-      }
+    private static func onStream(_ id: UInt8, _ frames: [UInt8]...) -> [UInt8] {
+      frames.flatMap { frame in frame.prefix(8) + [id] + frame.dropFirst(9) }
+    }
+
+    @Test func `nothing of refused streams is passed on`() {
       let before = Self.opening + Self.call
-      let refused = onStream(3, Self.head, Self.body, Self.window, Self.reset)
-      let after = refused + onStream(1, Self.body, Self.reset) + Self.settings
-      let expected = onStream(3, Self.head) + onStream(1, Self.body, Self.reset) + Self.settings
+      let refused =
+        Self.onStream(3, Self.head, Self.body, Self.window, Self.reset)
+        + Self.onStream(5, Self.openHead, Self.restOfHead, Self.body)
+      let expected = Self.onStream(1, Self.body, Self.reset) + Self.settings
+      let after = refused + expected
       for cut in 0...after.count {
         var cutter = FrameCutter()
         var passed: [UInt8] = []
@@ -102,7 +105,32 @@
         take(after.prefix(cut))
         take(after.dropFirst(cut))
         #expect(passed == before + expected, "cut at \(cut)")
+        #expect(cutter.takeRefusedIDs() == [3, 5], "cut at \(cut)")
+        #expect(cutter.takeRefusedIDs() == [])
+        #expect(cutter.closingReason == nil)
       }
+    }
+
+    @Test(arguments: [
+      ([onStream(3, head), onStream(5, head)], false),
+      ([onStream(3, head), onStream(5, head), onStream(7, head)], true),
+      ([onStream(3, head), onStream(3, head), onStream(3, head)], true),
+      // The daemon cannot read headers after headers that were dropped.
+      ([onStream(1, head), onStream(3, head)], false),
+      ([onStream(3, head), onStream(1, head)], true),
+    ])
+    func `a connection is closed for heads that were not on their way`(
+      frames: [[UInt8]], isClosed: Bool
+    ) {
+      var cutter = FrameCutter(openingBytes: 0, streamsMax: 2)
+      func take(_ bytes: [UInt8]) {
+        cutter.receive(ByteBuffer(bytes: bytes))
+        while cutter.hasMore { _ = cutter.next() }
+      }
+      take(Self.call)
+      cutter.refuseNewStreams()
+      take(Array(frames.joined()))
+      #expect((cutter.closingReason != nil) == isClosed)
     }
 
     @Test func `data of refused streams is dropped, for a bounded number of streams`() {

@@ -162,10 +162,14 @@
           let head: [UInt8] = [0, 0, 1, 1, 4, 0, 0, 0, 3, 0x82]
           let data = RawHTTP2.frame(0, stream: 3, payload: [UInt8](repeating: 0, count: 3_000))
           connection.receive(head + data)
+          let refusal = try connection.channel.readOutbound(as: ByteBuffer.self)
+          #expect(
+            refusal.map { Array($0.readableBytesView) }
+              == RawHTTP2.frame(3, stream: 3, payload: [0, 0, 0, 7]))
           // Small amounts are given back together.
           #expect(try connection.channel.readOutbound(as: ByteBuffer.self) == nil)
           connection.receive(data)
-          #expect(connection.hasPassed(Self.opening + head))
+          #expect(connection.hasPassed(Self.opening))
           let sent = try connection.channel.readOutbound(as: ByteBuffer.self)
           #expect(sent.map { Array($0.readableBytesView) } == RawHTTP2.windowUpdate(0, 6_000))
         }

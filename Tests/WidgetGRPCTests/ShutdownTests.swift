@@ -108,13 +108,60 @@
       }
     }
 
+    /// HTTP/2 would end all calls at the 201st of these requests.
+    @Test func `requests that were on their way at a shutdown end no earlier call`() async throws {
+      try await withStoppedServer { server in
+        let maker = InsideClient(try await server.server.inProcessClient(for: .current))
+        try await maker.create("a")
+        let client = try server.connect(.init(acknowledges: false))
+        let call = try Self.beginCallBeforeShutdown(client, server)
+        for _ in 0..<1_000 {
+          let late = try client.begin("\(RawHTTP2.widgets)/GetWidget", isEnd: true)
+          // REFUSED_STREAM
+          #expect(try client.finished(late).resetCode == 7)
+        }
+        let message = try client.codec.encode(GetWidgetRequest(id: .make("a")))
+        try client.sendData(RawHTTP2.prefixed(message), on: call, isEnd: true)
+        #expect(try client.answer(to: call, as: GetWidgetResponse.self).widget.id.rawValue == "a")
+        try client.acknowledgePings()
+        try await server.server.stop()
+      }
+    }
+
+    @Test func `a peer that goes on with requests after GOAWAY is disconnected`() async throws {
+      let limits = ServerLimits.with { $0.streamsPerConnectionMax = 10 }
+      try await withStoppedServer(limits: limits) { server in
+        let client = try server.connect(.init(acknowledges: false))
+        let call = try Self.beginCallBeforeShutdown(client, server)
+        let late = try (0...10).map { _ in
+          try client.begin("\(RawHTTP2.widgets)/GetWidget", isEnd: true)
+        }
+        try client.readToEnd()
+        #expect(client.inbox(late[10]).resetCode == nil)
+        #expect(!client.inbox(call).isEnded)
+        try await server.server.stop()
+      }
+    }
+
+    /// Begins a call whose request has not ended when the daemon sends GOAWAY.
+    private static func beginCallBeforeShutdown(
+      _ client: RawHTTP2, _ server: TestServer
+    ) throws -> UInt32 {
+      #expect(try client.health() == .serving)
+      let call = try client.begin("\(RawHTTP2.widgets)/GetWidget")
+      try server.eventually("the call is there") { _ in server.guest.callCount == 1 }
+      try server.onLoop { _ in server.guest.beginShutdown() }
+      while client.goAways.isEmpty, try client.fill() {}
+      return call
+    }
+
     @Test func `a shutdown refuses later calls`() async throws {
       try await withStoppedServer { server in
         let client = try server.connect(.init(acknowledges: false))
         let watcher = try Watcher(client).sync()
         async let stopped: Void = server.server.stop()
         while client.goAways.isEmpty, try client.fill() {}
-        // NIO's HTTP/2 refuses new streams after the first GOAWAY.
+        // The daemon refuses new streams after the first GOAWAY.
         let stream = try? client.start(
           "CreateWidget",
           CreateWidgetRequest(widget: WidgetSpec(id: .make("a"), kind: .make("clock"))))
