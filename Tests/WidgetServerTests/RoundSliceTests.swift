@@ -161,6 +161,30 @@ import WidgetProto
       .sendEvent(EventDraft(widgetID: .make("w0"), name: "click", isForced: true)), by: caller)
   }
 
+  /// No time is left after the first members. They wait again when the next event comes.
+  @Test func `events end the delay of each member of a large group in turn`() async throws {
+    try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
+      let counts = try server.onLoop { service -> [Int] in
+        let rounds = service.streams.rounds
+        rounds.eventEffectsMax = .zero
+        service.streams.batchDelayMax = .seconds(3_600)
+        let part = WatchRounds.hurriedPerLook - 1
+        let sinks = try Self.open(3 * part, Record(), service) { _ in
+          WatchWidgetsRequest(batchDelay: .seconds(3_600))
+        }
+        service.context.work.clock = SliceClock.makeOver()
+        return try (0..<3).map { number in
+          try Self.set("w0", Int64(100 + number), in: service)
+          Self.sendAll(service)
+          try Self.sendEvent(in: service)
+          Self.sendAll(service)
+          return sinks.count { $0.mirror.changeSets > 0 } / part
+        }
+      }
+      #expect(counts == [1, 2, 3])
+    }
+  }
+
   /// Another process does not have the events.
   @Test(arguments: [false, true])
   func `events go to all streams before the process gives its connections away`(

@@ -12,6 +12,8 @@ final class BatchDelays: RoundMember {
   /// Until this time, changes do not wait for later changes, because they may be the effects of an
   /// event.
   var hurriesUntil = NIODeadline.uptimeNanoseconds(0)
+  /// The place of the first member that the next event hurries.
+  var hurryStart = 0
 
   init(_ group: WatchGroup) { self.group = group }
 }
@@ -28,8 +30,8 @@ extension WatchRounds {
   /// After an event of a selected widget, changes do not wait for later changes. Changes that wait
   /// already are sent, too.
   ///
-  /// The time has a bound. The changes of further groups wait as usual, and the next events begin
-  /// with these groups.
+  /// The time has a bound. The changes of further groups, and of further members of a group, wait
+  /// as usual. The next events begin with them.
   func hurryEffects(_ round: Round) {
     let all = batchDelays.all
     guard round.fromSequence != sentSequence, !all.isEmpty else { return }
@@ -43,7 +45,7 @@ extension WatchRounds {
       let delays = all[(first + step) % all.count]
       guard hasEvent(delays.group, after: round.fromSequence) else { continue }
       delays.hurriesUntil = round.instant + eventEffectsMax
-      endBatches(of: delays.group, slice, at: round.instant)
+      endBatches(of: delays, slice, at: round.instant)
     }
   }
 
@@ -56,12 +58,23 @@ extension WatchRounds {
   }
 
   /// A reader that waits is behind.
-  private func endBatches(of group: WatchGroup, _ slice: TimeSlice, at instant: NIODeadline) {
-    var visited = 0
-    for subscription in group.members.others {
-      visited += 1
-      if visited % 256 == 0, slice.isOver { return }
-      if subscription.endBatch(at: instant) { markReady(subscription) }
+  ///
+  /// Readers at the beginning of a group may wait again at the next event. So it begins with those
+  /// for which there was no time.
+  private func endBatches(of delays: BatchDelays, _ slice: TimeSlice, at instant: NIODeadline) {
+    let waiting = delays.group.members.others
+    let first =
+      waiting.indices.contains(delays.hurryStart) ? delays.hurryStart : waiting.startIndex
+    let places = [first..<waiting.endIndex, waiting.startIndex..<first].joined()
+    for (visited, place) in places.enumerated() {
+      if visited % WatchRounds.hurriedPerLook == WatchRounds.hurriedPerLook - 1, slice.isOver {
+        delays.hurryStart = place
+        return
+      }
+      if waiting[place].endBatch(at: instant) { markReady(waiting[place]) }
     }
   }
+
+  /// The number of members whose delay ends before the next look at the clock.
+  static var hurriedPerLook: Int { 256 }
 }
