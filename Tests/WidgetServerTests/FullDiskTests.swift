@@ -327,6 +327,34 @@ import WidgetStorage
     }
   }
 
+  /// These frames may be on their way when the first result is sent.
+  @Test func `an event is not forgotten if other changes follow its refused effect`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let (provider, sequence) = try Self.provider(with: client, server)
+      try client.create("h", kind: "gauge", data: ["load": .double(0)])
+      _ = try provider.dataRequest()
+      try server.onLoop { $0.storage.probePause = .hours(1) }
+      func acknowledge() throws -> [UInt64] {
+        try provider.send(.acknowledge(ProvideAcknowledge(id: 6, sequence: sequence)))
+        #expect(try provider.result().error == nil)
+        return server.log.groups.last?.eventTrims.map(\.before) ?? []
+      }
+      let widget = try WidgetID.make("g")
+      server.log.refusal = { group in
+        group.upserts.map(\.widget.id) == [widget] ? Self.full : nil
+      }
+      #expect(try provider.update("g", ["load": .double(1)]).error?.reason == "STORAGE_FAILED")
+      #expect(try provider.update("h", ["load": .double(1)]).error == nil)
+      #expect(try provider.update("nobody", ["load": .double(1)]).error != nil)
+      #expect(try acknowledge() == [])
+      // A change of the same field makes up for the refused one.
+      server.log.refusal = nil
+      #expect(try provider.update("g", ["load": .double(2)]).error == nil)
+      #expect(try acknowledge() == [sequence + 1])
+    }
+  }
+
   @Test func `an event whose acknowledgement was not stored comes again`() async throws {
     try await withServer { server in
       let client = try server.connect()

@@ -121,13 +121,43 @@ import WidgetProto
     events.begin(after: 10)
     events.sent(11...12)
     #expect(events.mayForget(through: 12))
-    events.changeWasRefused()
+    events.changesWereRefused(parts(of: a, "x"))
     events.sent(13...13)
     #expect(!events.mayForget(through: 11) && !events.mayForget(through: 12))
     events.acknowledge(through: 12)
     #expect(!events.mayForget(through: 12) && events.mayForget(through: 13))
-    events.changeBegins()
-    #expect(events.mayForget(through: 12))
+    events.acknowledge(through: 13)
+    #expect(events.mayForget(through: 12) && !events.lacksChanges)
+  }
+
+  private func parts(of id: WidgetID, _ keys: String...) -> ChangeParts {
+    var parts = ChangeParts()
+    parts.insert(WidgetPatch(unsetData: keys), of: id)
+    return parts
+  }
+
+  @Test func `only changes of the same parts make up for a refused change`() {
+    var events = SessionEvents()
+    events.begin(after: 10)
+    events.sent(11...11)
+    events.changesWereRefused(parts(of: a, "x", "y"))
+    events.changesWereStored(parts(of: b, "x", "y"))
+    events.changesWereStored(parts(of: a, "x"))
+    #expect(!events.mayForget(through: 11))
+    #expect(!events.mayForget(through: 11, storing: parts(of: a, "z")))
+    #expect(events.mayForget(through: 11, storing: parts(of: a, "y")))
+    events.changesWereStored(parts(of: a, "y", "z"))
+    #expect(events.mayForget(through: 11) && !events.lacksChanges)
+  }
+
+  @Test func `no change makes up for a refused change with very many parts`() {
+    var parts = ChangeParts()
+    let keys = (0...ChangeParts.countMax).map { "k\($0)" }
+    parts.insert(WidgetPatch(unsetData: keys), of: a)
+    #expect(!parts.isCovered(by: parts))
+    let same = parts
+    parts.subtract(same)
+    #expect(!parts.isEmpty)
   }
 
   // MARK: - Kinds and widgets
@@ -172,10 +202,11 @@ import WidgetProto
     turn.add(.opened)
     turn.add(.result(ProvideResult(id: 1)))
     turn.answer(4, about: a)
-    turn.noteRefusedChange()
-    #expect(turn.hasAnswered(4) && turn.hasRefusedChange)
+    turn.noteRefused(parts(of: a, "x"))
+    turn.noteStored(parts(of: b, "x"))
+    #expect(turn.hasAnswered(4) && turn.refused != nil && !turn.stored.isEmpty)
     turn.rollBack()
-    #expect(!turn.hasAnswered(4) && !turn.hasRefusedChange)
+    #expect(!turn.hasAnswered(4) && turn.refused == nil && turn.stored.isEmpty)
     let (outputs, effects) = turn.end()
     #expect(outputs.count == 1 && effects.isEmpty)
     let joinsAgain = turn.join()

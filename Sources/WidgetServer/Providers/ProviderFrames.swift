@@ -24,13 +24,16 @@ final class ProviderFrames {
   ) {
     let id = frame.id
     let isChange = frame.roomUse == .needs
-    if isChange, attempt.isFirst { session.changeBegins() }
+    let isRefused = isChange && !attempt.isStored
+    let parts =
+      isRefused || isChange && session.lacksChanges ? session.parts(of: frame) : ChangeParts()
     do throws(RPCStatus) {
       let result = try outcome(of: frame, session, provider, attempt)
+      session.noteStored(parts)
       if id != 0 { session.add(.result(result)) }
     } catch {
       context.note(.provide, error, of: session.peer)
-      if isChange, !attempt.isStored { session.noteRefusedChange() }
+      if isRefused { session.noteRefused(parts) }
       session.add(.result(ProvideResult(id: id, error: error, revision: context.store.revision)))
     }
   }
@@ -159,7 +162,7 @@ extension ProvideRequest {
 
 extension ProvideAnswer {
   /// The change to the widget.
-  fileprivate var patch: WidgetPatch {
+  var patch: WidgetPatch {
     switch outcome {
     case .error(let error): return WidgetPatch(error: .some(error))
     case .patch(var patch):

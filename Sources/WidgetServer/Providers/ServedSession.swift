@@ -175,10 +175,11 @@ final class ServedSession {
   ///
   /// - Parameter send: Sends an output. The session may end in it.
   func endTurn(sending send: (SessionTurn.Output) -> Void) {
-    let hasRefusedChange = turn.hasRefusedChange
+    let (refused, stored) = (turn.refused, turn.stored)
     let (outputs, effects) = turn.end()
     for output in outputs where !isOver { send(output) }
-    if hasRefusedChange { events.changeWasRefused() }
+    events.changesWereStored(stored)
+    if let refused { events.changesWereRefused(refused) }
     for effect in effects {
       switch effect {
       case .acknowledged(let sequence): acknowledge(through: sequence)
@@ -193,14 +194,19 @@ final class ServedSession {
   /// The provider has handled all events up to this one, and this is durable.
   func acknowledge(through sequence: UInt64) { events.acknowledge(through: sequence) }
 
-  /// Notes a frame that changes something, before it is carried out.
-  func changeBegins() { events.changeBegins() }
+  /// Whether changes were refused, and not all of them were made later.
+  var lacksChanges: Bool { events.lacksChanges }
 
   /// Notes that a frame was refused, because its group was not stored.
-  func noteRefusedChange() { turn.noteRefusedChange() }
+  func noteRefused(_ parts: ChangeParts) { turn.noteRefused(parts) }
+
+  /// Notes that the changes of a frame are stored with the turn's group.
+  func noteStored(_ parts: ChangeParts) { turn.noteStored(parts) }
 
   /// Whether the store may forget the events up to this one; see `SessionEvents`.
-  func mayForget(through sequence: UInt64) -> Bool { events.mayForget(through: sequence) }
+  func mayForget(through sequence: UInt64) -> Bool {
+    events.mayForget(through: sequence, storing: turn.stored)
+  }
 
   /// Whether an event may be acknowledged.
   func hasSent(_ sequence: UInt64) -> Bool { sequence <= progress.sentThrough }

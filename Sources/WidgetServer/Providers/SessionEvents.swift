@@ -16,6 +16,8 @@ struct SessionEvents {
   private var unacknowledged = CircularBuffer<Sent>()
   /// The events up to this one were sent before the result of a change that had no room on the disk.
   private var sentBeforeRefusal: UInt64?
+  /// What such changes would have set, and later changes have not.
+  private var missing = ChangeParts()
 
   /// An event that was sent, or a gap.
   private struct Sent {
@@ -60,17 +62,30 @@ struct SessionEvents {
     }
   }
 
-  /// A change of the session had no room on the disk, and its result is sent now.
-  mutating func changeWasRefused() { sentBeforeRefusal = sentThrough }
+  /// Whether changes had no room on the disk, and later changes have not set all parts of them.
+  var lacksChanges: Bool { sentBeforeRefusal != nil }
 
-  /// The provider has sent a change.
-  mutating func changeBegins() { sentBeforeRefusal = nil }
+  /// Changes of the session had no room on the disk, and their results are sent now.
+  mutating func changesWereRefused(_ parts: ChangeParts) {
+    sentBeforeRefusal = sentThrough
+    missing.formUnion(parts)
+  }
+
+  /// Changes of the session were stored.
+  mutating func changesWereStored(_ parts: ChangeParts) {
+    guard lacksChanges, !parts.isEmpty else { return }
+    missing.subtract(parts)
+    if missing.isEmpty { sentBeforeRefusal = nil }
+  }
 
   /// Whether the store may forget the events up to this one. If the provider has not read yet that a
   /// change was refused, it may acknowledge the event of this change. It has read the result if it
   /// acknowledges an event that was sent after the result.
-  func mayForget(through sequence: UInt64) -> Bool {
-    sentBeforeRefusal.map { sequence > $0 } ?? true
+  ///
+  /// - Parameter parts: What changes of this turn set.
+  func mayForget(through sequence: UInt64, storing parts: ChangeParts = ChangeParts()) -> Bool {
+    guard let sentBeforeRefusal else { return true }
+    return sequence > sentBeforeRefusal || missing.isCovered(by: parts)
   }
 
   /// The widget of an event that was sent and not acknowledged.
@@ -81,5 +96,8 @@ struct SessionEvents {
   mutating func acknowledge(through sequence: UInt64) {
     while let first = unacknowledged.first, first.last <= sequence { unacknowledged.removeFirst() }
     acknowledged = max(acknowledged, sequence)
+    if let last = sentBeforeRefusal, sequence > last {
+      (sentBeforeRefusal, missing) = (nil, ChangeParts())
+    }
   }
 }

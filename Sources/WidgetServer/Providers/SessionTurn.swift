@@ -10,8 +10,11 @@ struct SessionTurn {
   private var answered: Set<UInt64> = []
   /// Whether a frame of the turn needs room on the disk.
   private var needsRoom = false
-  /// Whether a change of the turn was refused, because its group was not stored.
-  private(set) var hasRefusedChange = false
+  /// The parts of changes that were refused, because the turn's group was not stored. nil if there
+  /// was no such change.
+  private(set) var refused: ChangeParts?
+  /// The parts of changes that are stored with the turn's group.
+  private(set) var stored = ChangeParts()
 
   /// Output for the end of the turn, even if the socket has no room.
   enum Output {
@@ -55,11 +58,19 @@ struct SessionTurn {
 
   func hasAnswered(_ number: UInt64) -> Bool { answered.contains(number) }
 
-  mutating func noteRefusedChange() { hasRefusedChange = true }
+  /// Notes that a change was refused, because its group was not stored.
+  mutating func noteRefused(_ parts: ChangeParts) {
+    var refused = self.refused ?? ChangeParts()
+    refused.formUnion(parts)
+    self.refused = refused
+  }
+
+  /// Notes that a change is stored with the turn's group.
+  mutating func noteStored(_ parts: ChangeParts) { stored.formUnion(parts) }
 
   /// The turn's group was taken back. The frames will be carried out again.
   mutating func rollBack() {
-    hasRefusedChange = false
+    (refused, stored) = (nil, ChangeParts())
     outputs.removeAll { if case .result = $0 { true } else { false } }
     effects.removeAll()
     answered.removeAll()
