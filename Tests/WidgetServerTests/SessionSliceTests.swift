@@ -120,4 +120,86 @@ import WidgetProto
       }
     }
   }
+
+  /// A transport that always takes more, and counts the requests about each widget.
+  private final class RequestSink: StreamSink {
+    private(set) var counts: [String: Int] = [:]
+
+    var isWritable: Bool { true }
+    func send(_ message: EncodedMessage) {
+      let bytes = Array(message.payload.readableBytesView)
+      guard let frame = try? WireCodec().decode(ProvideResponse.self, from: bytes),
+        case .dataRequest(let request) = frame
+      else { return }
+      counts[request.widget.id.rawValue, default: 0] += 1
+    }
+    func finish(_ status: RPCStatus?) {}
+  }
+
+  private static func declare(_ kind: String, in service: ServiceLoop) throws {
+    let kind = Kind(name: try .make(kind), isOpen: true)
+    try service.context.commit(
+      .applyKinds(
+        KindDeclaration(provider: "desk", kinds: [kind], prunes: false, isAttended: false)),
+      by: caller)
+  }
+
+  /// The search for the widgets of the second kind waits for the first search.
+  @Test func `a provider is asked once about a widget that changes while a search waits`()
+    async throws
+  {
+    let image = StoreImage.sample(count: 3_000, kind: "board")
+    try await withServer(log: TestLog.State(image: image)) { server in
+      let held = Held()
+      let counts = try server.onLoop { service -> [String: Int] in
+        service.context.work.clock = SliceClock.makeStill()
+        service.turn.open()
+        let other = WidgetSpec(id: try .make("other"), kind: try .make("clock"))
+        try service.context.commit(.create(other), by: Self.caller)
+        try Self.declare("board", in: service)
+        let sink = RequestSink()
+        let stream = try service.providers.converse(
+          .provide, sink: sink, peer: Peer(uid: 1, gid: 1, pid: 1), level: .owner)
+        held.streams.append(stream)
+        let open = ProvideOpen(provider: "desk", lease: RawProvider.leaseMax)
+        stream.receive(ByteBuffer(bytes: try WireCodec().encode(ProvideRequest.open(open))))
+        service.turn.finish()
+        service.turn.open()
+        try Self.declare("clock", in: service)
+        service.turn.finish()
+        service.turn.open()
+        let patch = WidgetPatch(setParameters: ["unit": .string("C")])
+        try service.context.commit(.update(.make("other"), patch), by: Self.caller)
+        service.turn.finish()
+        while service.providers.hasMore { service.providers.serve() }
+        return sink.counts
+      }
+      #expect(counts.count == 3_001 && counts.values.allSatisfy { $0 == 1 })
+    }
+  }
+
+  @Test func `a provider is asked about all widgets of a kind that it declares again`()
+    async throws
+  {
+    let image = StoreImage.sample(count: 3_000, kind: "board")
+    try await withServer(log: TestLog.State(image: image)) { server in
+      let kinds = [Kind(name: try .make("board"), isOpen: true)]
+      let provider = try RawProvider(server.connect())
+      // It answers none of the requests.
+      try provider.open(kinds: kinds)
+      let client = try server.connect()
+      let deletion = try client.start(
+        "DeleteKind", DeleteKindRequest(name: .make("board")),
+        service: "widgetd.v1.CatalogService")
+      #expect(try client.response(to: deletion).status == nil)
+      #expect(
+        try provider.next()
+          == .kindsRemoved(ProvidedKindRemoval(kinds: [try .make("board")])))
+      try provider.send(.kinds(ProvideKinds(id: 2, kinds: kinds)))
+      #expect(try provider.result().error == nil)
+      var asked: Set<WidgetID> = []
+      while case .dataRequest(let request) = try provider.next() { asked.insert(request.widget.id) }
+      #expect(asked.count == 3_000)
+    }
+  }
 }

@@ -6,8 +6,8 @@ import WidgetProto
 /// If later changes set every part that a refused change would have set, nothing of the refused
 /// change is missing.
 ///
-/// It has a limited number of parts, as hashes. So it takes little memory, however large the changes
-/// are.
+/// It has a limited number of parts, as hashes. So it takes little memory, however large the
+/// changes are.
 struct ChangeParts {
   enum Part: Hashable {
     case kind(KindName), prune

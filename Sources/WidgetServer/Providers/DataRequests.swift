@@ -14,6 +14,8 @@ struct DataRequests {
   private var queue = CircularBuffer<Queued>()
   private var reasons: [WidgetID: DataRequestReason] = [:]
   private var lastNumber: UInt64 = 0
+  /// The number of requests that were sent.
+  private(set) var sentCount = 0
   private var open: [WidgetID: Open] = [:]
   private var widgets: [UInt64: WidgetID] = [:]
   /// Widgets whose refresh was requested while another request was open.
@@ -28,6 +30,8 @@ struct DataRequests {
   private struct Open {
     let number: UInt64
     let sentAt: NIODeadline
+    /// `sentCount` with this request.
+    let order: Int
   }
 
   /// The next output.
@@ -102,15 +106,18 @@ struct DataRequests {
       lastNumber += 1
       number = lastNumber
     }
-    open[id] = Open(number: number, sentAt: instant)
+    sentCount += 1
+    open[id] = Open(number: number, sentAt: instant, order: sentCount)
     widgets[number] = id
     return number
   }
 
   // MARK: - Ending
 
-  /// Whether a request about the widget is open.
-  func isOpen(about id: WidgetID) -> Bool { open[id] != nil }
+  /// Whether a request about the widget is open that was sent after so many others.
+  func isOpen(about id: WidgetID, sentAfter count: Int) -> Bool {
+    open[id].map { $0.order > count } ?? false
+  }
 
   /// The widget of an open request.
   func widget(ofRequest number: UInt64) -> WidgetID? { widgets[number] }

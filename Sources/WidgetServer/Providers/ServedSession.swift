@@ -53,10 +53,15 @@ final class ServedSession {
   private var audience: Audience?
 
   /// A search for the widgets of kinds, which takes several steps.
+  ///
+  /// Requests that were sent since the search was added are not repeated. Earlier ones can be from
+  /// the time before the provider lost the kind.
   private struct Search {
-    let kinds: Set<KindName>
+    var kinds: Set<KindName>
     /// The session learns of later widgets as changes.
     let revision: Revision
+    /// The number of requests that were sent before.
+    let sentBefore: Int
     var nextSlot = 0
   }
 
@@ -241,7 +246,11 @@ final class ServedSession {
   }
 
   private func ask(aboutWidgetsOf kinds: Set<KindName>, in store: borrowing WidgetStore) {
-    searches.append(Search(kinds: kinds, revision: widgets.cursor))
+    // This search finds all widgets of the kinds, so the earlier ones need not.
+    for index in searches.indices { searches[index].kinds.subtract(kinds) }
+    searches.removeAll { $0.kinds.isEmpty }
+    searches.append(
+      Search(kinds: kinds, revision: widgets.cursor, sentBefore: requests.sentCount))
     if searches.count == 1 { _ = search(in: store) }
   }
 
@@ -251,7 +260,7 @@ final class ServedSession {
     let (ids, next) = store.widgetIDs(
       of: search.kinds, createdUpTo: search.revision, from: search.nextSlot,
       slotsMax: ServedSession.slotsPerStep)
-    for id in ids where search.nextSlot == 0 || !requests.isOpen(about: id) {
+    for id in ids where !requests.isOpen(about: id, sentAfter: search.sentBefore) {
       requests.ask(about: id, .providerReturned)
     }
     if let next {
