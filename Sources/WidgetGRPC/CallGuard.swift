@@ -18,9 +18,9 @@
   ///   call only at a data frame with the end of the stream, not at such headers
   ///   (https://github.com/grpc/grpc-swift-nio-transport/blob/2.9.2/Sources/GRPCNIOTransportCore/Server/GRPCServerStreamHandler.swift).
   /// - It bounds the memory that a peer can fill with requests: for each request, for all of a
-  ///   connection, and for all of a user. A request that has begun counts until its end has arrived,
-  ///   even without a body. A refused request gets a status; grpc-swift would reset the stream
-  ///   without one.
+  ///   connection, and for all of a user. A request that has begun counts until its call begins, even
+  ///   without a body. A complete request counts if its call waits behind another one. A refused
+  ///   request gets a status; grpc-swift would reset the stream without one.
   /// - It counts the bytes of the answer until the peer has it, or is gone. The stream of a call with
   ///   an answer counts until the call ends. A stream makes no more messages while too many of its
   ///   bytes, or of its connection's, are not written.
@@ -175,7 +175,7 @@
       if isReflection, let refusal = holdArrived() { return refuse(refusal, context) }
       context.fireChannelRead(wrapInboundOut(.headers(head)))
       guard isComplete else { return connection.callHasBegun(self) }
-      if !isReflection { _ = hold(message: 0, stream: 0) }
+      requestHasEnded()
       let body = HTTP2Frame.FramePayload.Data(data: .byteBuffer(ByteBuffer()), endStream: true)
       context.fireChannelRead(wrapInboundOut(.data(body)))
     }
@@ -186,27 +186,6 @@
       stream.endLate = { [weak self] in self?.refuseLate() ?? true }
       conversation = stream
     }
-
-    /// The size of metadata, as HTTP/2 counts a list of headers.
-    private static func size(of headers: HPACKHeaders) -> Int {
-      headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 }
-    }
-
-    /// One to eight digits and a unit.
-    private static func isTimeout(_ text: String) -> Bool {
-      let bytes = text.utf8
-      guard (2...9).contains(bytes.count), let unit = bytes.last else { return false }
-      return "HMSmun".utf8.contains(unit)
-        && bytes.dropLast().allSatisfy { (zero...UInt8(ascii: "9")).contains($0) }
-    }
-
-    /// Whether a timeout is below a microsecond. Clients whose deadline has passed send `1n`.
-    private static func isOver(_ text: String) -> Bool {
-      let digits = text.utf8.dropLast().drop { $0 == zero }
-      return digits.isEmpty || text.utf8.last == UInt8(ascii: "n") && digits.count < 4
-    }
-
-    private static let zero = UInt8(ascii: "0")
 
     private func receive(
       _ body: HTTP2Frame.FramePayload.Data, _ context: ChannelHandlerContext, _ data: NIOAny
@@ -238,7 +217,7 @@
       }
       isComplete = body.endStream
       if isComplete, !isReflection {
-        _ = hold(message: 0, stream: 0)
+        requestHasEnded()
       } else if let refusal = holdArrived() {
         return refuse(refusal, context)
       }
@@ -305,7 +284,14 @@
       countArrived()
     }
 
-    /// Counts a complete request, because its call waits for the peer to read.
+    /// The end of the request has arrived. What counts goes on counting until the call begins,
+    /// because it can wait for its slice of time.
+    private func requestHasEnded() {
+      guard !isReflection, conversation != nil || hasHead else { return }
+      _ = hold(message: 0, stream: 0)
+    }
+
+    /// Counts a complete request, because its call waits for the peer to read, or for its slice.
     func countWaiting() { countArrived() }
 
     /// The call of a complete request is carried out now.
@@ -355,6 +341,8 @@
       switch unwrapOutboundIn(data) {
       case .headers(let head):
         hasHead = true
+        // A stream is open now. Other calls have begun, or have failed.
+        if isComplete, conversation == nil { requestIsTaken() }
         if head.endStream, head.headers.first(name: "grpc-status") != "0" {
           return writeError(head, context, promise)
         }

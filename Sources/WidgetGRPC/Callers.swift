@@ -106,7 +106,7 @@
     let client: InProcessClient
     /// The maximum size of a call's metadata, in bytes.
     let metadataBytesMax: Int
-    /// The memory of incomplete requests, and of requests whose calls wait for the peer to read.
+    /// The memory of incomplete requests, and of requests whose calls wait.
     var receivingBytes = 0
     /// The maximum number of open streams.
     let streamsMax: Int
@@ -248,6 +248,8 @@
       waiting.append((call, start))
       guard mayAnswer else { return call.countWaiting() }
       resume()
+      // One call that waits for its slice is a part of the cost of a connection.
+      if waiting.count > 1, waiting.last?.call === call { call.countWaiting() }
     }
 
     /// Whether more answers may be made.

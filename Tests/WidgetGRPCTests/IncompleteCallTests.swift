@@ -223,16 +223,22 @@
       /// The memory of its stream and metadata.
       static let openBytes = 22 << 10 + 2 * (":path".utf8.count + path.utf8.count + 32)
 
-      init(_ number: Int, of connection: CallerConnection, messageBytes: Int = 0) throws {
+      init(
+        _ number: Int, of connection: CallerConnection, messageBytes: Int = 0, isEnd: Bool = true
+      ) throws {
         guarded = CallGuard(1, number: "\(number)", connection: connection) {}
         try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
         try channel.pipeline.syncOperations.addHandler(guarded)
         try channel.writeInbound(
           HTTP2Frame.FramePayload.headers(.init(headers: [":path": Call.path])))
-        let body = ByteBuffer(
-          bytes: RawHTTP2.prefixed([UInt8](repeating: 0, count: messageBytes)))
+        try receive(
+          RawHTTP2.prefixed([UInt8](repeating: 0, count: messageBytes)), isEnd: isEnd)
+      }
+
+      func receive(_ bytes: [UInt8], isEnd: Bool) throws {
+        let body = ByteBuffer(bytes: bytes)
         try channel.writeInbound(
-          HTTP2Frame.FramePayload.data(.init(data: .byteBuffer(body), endStream: true)))
+          HTTP2Frame.FramePayload.data(.init(data: .byteBuffer(body), endStream: isEnd)))
       }
 
       static let path = `Calls of a peer that does not read`.path
@@ -335,6 +341,67 @@
           connection.release(unread.guarded, 2 << 20)
           #expect(started >= 5)
           #expect(connection.receivingBytes == 0)
+          #expect(service.incompleteRequests.bytes(of: geteuid()) == 0)
+        }
+      }
+    }
+
+    private static let messageBytes = 1_000
+    private static let callBytes = messageBytes + MessageScanner.prefixBytes + Call.openBytes
+
+    @Test func `a request that counts goes on counting until its call begins`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let connection = Self.connection(service)
+          let calls = try (0..<2).map {
+            try Call($0, of: connection, messageBytes: Self.messageBytes, isEnd: false)
+          }
+          for call in calls { try call.receive([], isEnd: true) }
+          #expect(service.incompleteRequests.bytes(of: geteuid()) == 2 * Self.callBytes)
+          calls[0].guarded.admit { _ in 0 }
+          #expect(service.incompleteRequests.bytes(of: geteuid()) == Self.callBytes)
+          // The answer to a call that is not admitted.
+          try calls[1].channel.writeOutbound(
+            HTTP2Frame.FramePayload.headers(.init(headers: [":status": "200"])))
+          #expect(service.incompleteRequests.bytes(of: geteuid()) == 0)
+          #expect(connection.receivingBytes == 0)
+        }
+      }
+    }
+
+    @Test func `calls that wait for their slice count, and are refused beyond the limit`()
+      async throws
+    {
+      let limits = ServerLimits.with {
+        $0.incompleteBytesPerUIDMax = 3 * Self.callBytes + Self.callBytes / 2
+      }
+      try await withServer(limits: limits) { server in
+        try server.onLoop { service in
+          // All turns of a test are in one pass of the loop.
+          service.turn.loopPass = nil
+          // Other work is in line before the calls.
+          let other = InProcessClient(peer: .current, service: service)
+          service.context.work.enqueue(other.calls.value)
+          let connection = Self.connection(service)
+          let calls = try (0..<6).map {
+            try Call($0, of: connection, messageBytes: Self.messageBytes)
+          }
+          var started: [Int] = []
+          for (number, call) in calls.enumerated() {
+            call.guarded.admit { isCancelled in
+              if !isCancelled { started.append(number) }
+              return 0
+            }
+          }
+          #expect(started.isEmpty)
+          // The first call of a connection does not count.
+          #expect(try calls.map { try $0.status() } == [nil, nil, nil, nil, "8", "8"])
+          #expect(service.incompleteRequests.bytes(of: geteuid()) == 3 * Self.callBytes)
+          while service.context.work.hasMore {
+            service.turn.open()
+            service.turn.finish()
+          }
+          #expect(started.starts(with: [0, 1, 2, 3]))
           #expect(service.incompleteRequests.bytes(of: geteuid()) == 0)
         }
       }
