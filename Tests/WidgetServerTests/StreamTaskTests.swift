@@ -88,6 +88,31 @@ import WidgetProto
     }
   }
 
+  @Test func `rounds are shorter while readers wait`() async throws {
+    try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
+      let counts = try server.onLoop { service -> [Int] in
+        let (record, rounds) = (Record(), service.streams.rounds)
+        try Self.open(Array(repeating: 1, count: 500), record, service)
+        repeat { rounds.send(at: .now()) } while rounds.hasMore
+        service.turn.open()
+        try service.context.commit(
+          .update(.make("w0"), WidgetPatch(setData: ["n": .int(7)])),
+          by: Caller(uid: 0, pid: 0, client: ""))
+        var counts: [Int] = []
+        repeat {
+          record.uids = []
+          rounds.send(at: .now())
+          counts.append(record.uids.count)
+        } while rounds.hasMore
+        return counts
+      }
+      // At 50 us: 7 ms, then a quarter of 3 ms.
+      #expect(counts.first.map { $0 > 100 } == true, "\(counts)")
+      #expect(counts.dropFirst().allSatisfy { $0 <= 20 }, "\(counts)")
+      #expect(counts.reduce(0, +) == 500)
+    }
+  }
+
   @Test func `the tasks of a user's streams count for the user's share`() async throws {
     try await withServer { server in
       let uids = try server.onLoop { service -> [UInt32] in

@@ -26,4 +26,11 @@ extension WatchRounds {
   /// The maximum number of steps for one stream in one turn.
   static var stepsPerTurnMax: Int { 64 }
   static var eventsPerFrameMax: Int { 256 }
+
+  /// The time that a part of a round may take: a quarter of its maximum while others wait, which are
+  /// calls and readers from earlier turns. Under such a load, a call over gRPC waits for the rounds of
+  /// several turns.
+  func bound(_ time: TimeAmount) -> TimeAmount {
+    context.work.hasMore || hasMore ? .nanoseconds(time.nanoseconds / 4) : time
+  }
 }

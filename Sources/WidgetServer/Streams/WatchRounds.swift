@@ -213,7 +213,7 @@ final class WatchRounds {
       let round = Round(
         fromRevision: fromRevision, fromSequence: fromSequence,
         hasTheme: fromRevision < context.store.theme.revision, instant: instant,
-        slice: context.work.slice(of: WatchRounds.broadcastMax))
+        slice: context.work.slice(of: bound(WatchRounds.broadcastMax)))
       hurryEffects(round)
       broadcast(round)
     }
@@ -232,7 +232,7 @@ final class WatchRounds {
   private func serveReady(at instant: NIODeadline) {
     costStart = context.store.readingCost
     var leftOut: [Subscription] = []
-    let slice = context.work.slice(of: WatchRounds.servingMax)
+    let slice = context.work.slice(of: bound(WatchRounds.servingMax))
     var now = slice.start
     ready.beginRound()
     while now < slice.end, let subscription = ready.next(at: now) {
