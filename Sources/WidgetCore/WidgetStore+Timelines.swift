@@ -190,8 +190,7 @@ extension WidgetStore {
     var table = ContentTable(
       program, of: draft, as: family == draft.family ? nil : family, limits: limits)
     if program.hasEmbeds {
-      records.familyUsage.readingCost += embedSource.resolve(
-        &table, of: draft, as: family, isKept: true)
+      records.familyUsage.readingCost += embedSource.resolveOnce(&table, of: draft, as: family)
     }
     return table
   }

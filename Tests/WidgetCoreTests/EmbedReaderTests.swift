@@ -118,6 +118,57 @@ struct EmbedReaderTests: EmbedSuite {
     #expect(text("cell/c::line", of: "g", store) == "#4")
   }
 
+  // MARK: - Content for one answer
+
+  @Test func `a preview shows the other widget, and leaves no links`() throws {
+    var store = try store()
+    try store.create("c", kind: "counter", data: ["n": .int(3)])
+    settle(&store)
+    let version = store.embedVersion
+    for id in ["c", "missing-1", "missing-2"] {
+      let preview = try store.preview(
+        of: "frame", parameters: [:], data: ["widget": .string(id)])
+      let expected: Value? = id == "c" ? .string("3") : nil
+      #expect(preview.content?["inner::count"]?.properties["text"] == expected)
+      #expect(store.embedders(of: WidgetID(stringLiteral: id)).isEmpty)
+    }
+    #expect(store.embedVersion == version)
+    #expect(!store.needsSettling)
+  }
+
+  @Test func `a future entry shows the other widget, and leaves no links before its date`() throws {
+    let slide = Kind(
+      name: "slide",
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "slide", type: .stack,
+            children: [
+              NodeTemplate(
+                id: "inner", type: .embed, properties: ["widget": Binding("entry.widget")])
+            ]))
+      ],
+      entry: [Field(name: "widget", type: .string)])
+    var store = try store([slide, Self.counter])
+    for id in ["c", "d"] { try store.create(WidgetID(stringLiteral: id), kind: "counter") }
+    try store.create("s", kind: "slide")
+    let entries = [(0, "c"), (10, "d")].map { seconds, id in
+      TimelineEntry(date: .at(Int64(seconds)), values: ["widget": .string(id)])
+    }
+    try store.run(
+      .update("s", WidgetPatch(timeline: .some(Timeline(entries: entries, policy: .never)))))
+    settle(&store)
+    let version = store.embedVersion
+    let page = try #require(store.timeline(of: "s", from: .at(0), limit: 5, taking: .own))
+    #expect(page.entries.allSatisfy { $0.content?["inner::count"] != nil })
+    #expect(store.embedVersion == version)
+    #expect(store.embedders(of: "c") == ["s"])
+    #expect(store.embedders(of: "d").isEmpty)
+    store.advance(to: .at(10))
+    store.settleEmbeds(at: .at(10))
+    #expect(store.embedders(of: "d") == ["s"])
+  }
+
   // MARK: - Time
 
   @Test func `readers are told when something in an embed changes by itself`() throws {

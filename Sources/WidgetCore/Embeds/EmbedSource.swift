@@ -235,19 +235,31 @@ struct EmbedSource {
     }
   }
 
-  /// Updates the embeds of a content that was just made for a reader.
+  /// Updates the embeds of a content that was just made for one answer. Nothing updates this
+  /// content, so its widget gets no links. Returns the cost.
+  func resolveOnce(_ table: inout ContentTable, of record: Record, as family: Family) -> Int {
+    look(&table, of: record, as: family).cost
+  }
+
+  /// Updates the embeds of a content that was just made for a reader, and adds the links. Returns
+  /// the cost.
   ///
   /// - Parameter isKept: whether the content is cached and updated.
   func resolve(
     _ table: inout ContentTable, of record: Record, as family: Family, isKept: Bool
   ) -> Int {
     guard table.program.hasEmbeds else { return 0 }
-    let look = Look(record.id, as: family)
     let direct = table.embedTargets
+    let look = look(&table, of: record, as: family)
+    links.addTargets(of: record.id, direct.union(look.furtherTargets), isKept: isKept)
+    return look.cost
+  }
+
+  private func look(_ table: inout ContentTable, of record: Record, as family: Family) -> Look {
+    let look = Look(record.id, as: family)
     _ = resolve(
       &table, of: record, in: family, at: record.revision, time: record.updateTime,
       limits: limits, look)
-    links.addTargets(of: record.id, direct.union(look.furtherTargets), isKept: isKept)
-    return look.cost
+    return look
   }
 }

@@ -324,6 +324,8 @@ struct Store {
 
   func embeddedDate(of id: WidgetID) -> Timestamp? { box.store.embeddedDate(of: id) }
   var needsSettling: Bool { box.store.needsSettling }
+  func embedders(of id: WidgetID) -> Set<WidgetID> { box.store.embedders(of: id) }
+  var embedVersion: UInt64 { box.store.embedVersion }
 
   func hasChanges(since cursor: Revision, moreThan limit: Int) -> Bool {
     box.store.hasChanges(since: cursor, moreThan: limit)
