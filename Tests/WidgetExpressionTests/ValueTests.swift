@@ -56,6 +56,7 @@ struct ValueTests {
   /// A host's object that counts its accesses.
   private final class Probe: ExpressionObject {
     let fieldNames = ["a", "b"]
+    var fieldCount: Int { fieldNames.count }
     func field(named name: String) -> ExpressionValue? {
       switch name {
       case "a": .int(1)
@@ -75,6 +76,62 @@ struct ValueTests {
     let expression = try CompiledExpression(source, in: Sample.environment)
     let bindings: [String: ExpressionValue] = ["event": .map(ExpressionMap(Probe()))]
     #expect(try expression.evaluate(bindings) == .int(result))
+  }
+
+  /// A large object of the host that counts the requests for its names.
+  private final class Crowd: ExpressionObject, @unchecked Sendable {
+    private(set) var requests = 0
+    let fieldCount = 1_000
+    var fieldNames: [String] {
+      requests += 1
+      return (0..<fieldCount).map { "k\($0)" }
+    }
+    func field(named name: String) -> ExpressionValue? { .int(1) }
+  }
+
+  @Test(
+    arguments: [
+      ("size(event) == 1000", true), ("event == {'k0': 1}", false), ("event == event", nil),
+      ("event != event || true", nil), ("event.exists(k, k == 'k0')", nil),
+      ("event.transformList(k, v, v) == []", nil), ("'%s'.format([event]) == ''", nil),
+    ] as [(String, Bool?)])
+  func `the names of an object are made only if the budget has room for them`(
+    source: String, result: Bool?
+  ) throws {
+    let crowd = Crowd()
+    let expression = try CompiledExpression(source, in: Sample.environment)
+    let bindings: [String: ExpressionValue] = ["event": .map(ExpressionMap(crowd))]
+    if let result {
+      #expect(try expression.evaluate(bindings, budget: 100) == .bool(result))
+    } else {
+      let error = #expect(throws: EvaluationError.self) {
+        try expression.evaluate(bindings, budget: 100)
+      }
+      #expect(error?.reason == .costExceeded)
+    }
+    #expect(crowd.requests == 0)
+  }
+
+  @Test func `an object is stored only if the budget has room for its names`() {
+    let crowd = Crowd()
+    var budget = 100
+    var reason: EvaluationError.Reason?
+    do throws(EvaluationError) {
+      _ = try Value(.map(ExpressionMap(crowd)), budget: &budget)
+    } catch { reason = error.reason }
+    #expect(reason == .costExceeded)
+    #expect(budget == 0)
+    #expect(crowd.requests == 0)
+  }
+
+  @Test func `a comparison of maps costs the bytes of their keys`() throws {
+    let expression = try CompiledExpression("event == event", in: Sample.environment)
+    func cost(keyBytes: Int) throws -> Int {
+      let map: ValueMap = [String(repeating: "k", count: keyBytes): .int(1)]
+      let bindings: [String: ExpressionValue] = ["event": ExpressionValue(map)]
+      return try expression.evaluateWithCost(bindings).cost
+    }
+    #expect(try cost(keyBytes: 1_600) == cost(keyBytes: 1) + 100)
   }
 
   /// Bindings that record the requested variables.

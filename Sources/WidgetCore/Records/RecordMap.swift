@@ -17,7 +17,20 @@ final class RecordMap: ExpressionObject, @unchecked Sendable {
     self.changed = changed
   }
 
+  private(set) lazy var fieldCount: Int = makeFieldCount()
+
+  /// O(changes · log(keys)).
+  private func makeFieldCount() -> Int {
+    var count = base.liveCount
+    for (name, value) in changed {
+      if base[name] != nil { count -= 1 }
+      if value != nil { count += 1 }
+    }
+    return count
+  }
+
   var fieldNames: [String] {
+    guard !changed.isEmpty else { return base.keys }
     var names = base.keys.filter { isUnchanged($0) }
     for (name, value) in changed where value != nil { names.append(name) }
     return names.sorted { $0.precedesByBytes($1) }

@@ -15,6 +15,11 @@ struct CostMeter {
     }
   }
 
+  /// Ends the evaluation if the next work costs at least this amount, and the rest is smaller.
+  mutating func require(_ amount: Int) throws(ExpressionFailure) {
+    if remaining < amount { try charge(amount) }
+  }
+
   /// Charges the cost of reading text of this size.
   mutating func chargeRead(_ bytes: Int) throws(ExpressionFailure) { try charge(bytes >> 4 + 1) }
 }

@@ -5,6 +5,9 @@ public import WidgetModel
 ///
 /// It must not change while an evaluation runs, so that the same name always has the same value.
 public protocol ExpressionObject: AnyObject, Sendable {
+  /// The number of names. It must be cheap, because an expression reads it before it pays for the
+  /// names.
+  var fieldCount: Int { get }
   /// All names, each once, in a fixed order. A macro iterates over them.
   var fieldNames: [String] { get }
   /// The field's value, or nil if there is none.
@@ -41,12 +44,12 @@ public struct ExpressionMap: Hashable, Sendable {
     self.init(builder.build())
   }
 
-  /// How many entries.
+  /// How many entries. It makes no keys.
   public var count: Int {
     switch storage {
     case .made(let entries): entries.keys.count
     case .domain(let map): map.count
-    case .object(let object): object.fieldNames.count
+    case .object(let object): object.fieldCount
     }
   }
 

@@ -9,7 +9,7 @@ extension ExpressionValue {
     return (try? isEqual(to: other, &unlimited)) ?? false
   }
 
-  /// The same. Each element, and each 16 bytes of text, costs 1.
+  /// The same. Each element, and each 16 bytes of text, costs 1. Each entry of a map costs 2.
   func isEqual(
     to other: ExpressionValue, _ meter: inout CostMeter
   ) throws(ExpressionFailure) -> Bool {
@@ -36,6 +36,7 @@ extension ExpressionValue {
       try meter.charge(count)
       for (key, value) in x.entries {
         try meter.charge(1)
+        if case .string(let name) = key { try meter.charge(name.utf8.count >> 4) }
         guard let counterpart = y[key], try value.isEqual(to: counterpart, &meter) else {
           return false
         }

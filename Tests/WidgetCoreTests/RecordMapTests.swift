@@ -1,0 +1,28 @@
+import Testing
+import WidgetExpression
+import WidgetModel
+
+@testable import WidgetCore
+
+/// The data of a record for expressions.
+struct RecordMapTests {
+  private static var base: RevisedMap {
+    var map = RevisedMap()
+    for (index, key) in ["a", "b", "c", "e\u{301}"].enumerated() {
+      _ = map.set(key, to: .int(Int64(index)), at: 1)
+    }
+    _ = map.unset("c", at: 2)
+    return map
+  }
+
+  @Test(
+    arguments: [
+      [:], ["a": .int(9)], ["c": .int(9)], ["d": .int(9)], ["a": nil], ["c": nil], ["d": nil],
+      ["a": nil, "b": .int(9), "c": .int(9), "d": nil], ["é": .int(9)], ["e\u{301}": nil],
+    ] as [[String: Value?]])
+  func `the count of its fields is the number of its names`(changed: [String: Value?]) {
+    let map = RecordMap(Self.base, changed: changed)
+    #expect(map.fieldCount == map.fieldNames.count)
+    #expect(map.fieldNames.allSatisfy { map.field(named: $0) != nil })
+  }
+}
