@@ -38,17 +38,14 @@ struct Selection {
     predicate?.holds(for: record, atMost: costMax, spending: &budget) ?? true
   }
 
-  /// The cost of a test of one record, without the expression. A step of an expression costs 1. Kinds
-  /// are in a set. A scan by ids looks only at records with these ids.
+  /// The cost of a test of one record, without the expression. A step of an expression costs 1. Ids
+  /// and kinds are in sets.
   private var costOfLook: Int {
-    1 + (selector.families.count + selector.labels.count) / 4 + selector.ids.count / 64
+    1 + (selector.families.count + selector.labels.count) / 4
   }
 
-  /// The cost of a test of one event, without the expression. A test compares the ids, and looks up
-  /// each label.
-  var costOfEvent: Int {
-    1 + selector.families.count / 4 + selector.labels.count / 2 + selector.ids.count / 8
-  }
+  /// The cost of a test of one event, without the expression. A test looks up each label.
+  var costOfEvent: Int { 1 + selector.families.count / 4 + selector.labels.count / 2 }
 
   /// The maximum cost of a test of one record.
   var costOfTestMax: Int {

@@ -235,7 +235,7 @@ extension WidgetStore {
       }
       changed.reverse()
     } else {
-      for id in Set(selector.ids) {
+      for id in selector.idSet {
         if let slot = slot(of: id), let record = records[slot], record.revision > cursor {
           changed.append(record)
         }

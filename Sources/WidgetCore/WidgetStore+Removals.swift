@@ -117,7 +117,7 @@ private struct RemovalSearch {
 
   init(_ store: borrowing WidgetStore, _ selector: Selector, held: Revision, start: Revision) {
     selection = store.selection(selector)
-    (ids, kinds) = (Set(selector.ids), Set(selector.kinds))
+    (ids, kinds) = (selector.idSet, Set(selector.kinds))
     (self.held, self.start) = (held, start)
   }
 

@@ -9,10 +9,10 @@ public struct WidgetTest {
 
 /// Tests and scans of single widgets.
 extension WidgetStore {
-  /// Prepares a selector for tests against many widgets. O(its ids).
+  /// Prepares a selector for tests against many widgets. O(1) without an expression.
   public func test(for selector: Selector) -> WidgetTest {
     WidgetTest(
-      selection: selection(selector), ids: selector.ids.isEmpty ? nil : Set(selector.ids))
+      selection: selection(selector), ids: selector.ids.isEmpty ? nil : selector.idSet)
   }
 
   /// Whether a widget exists and is selected.

@@ -2,7 +2,13 @@
 /// including future ones.
 public struct Selector: Hashable, Sendable {
   /// If not empty, the widget's id must be one of these.
-  public var ids: [WidgetID]
+  public var ids: [WidgetID] {
+    get { idList }
+    set { (idList, idSet) = (newValue, Set(newValue)) }
+  }
+  private var idList: [WidgetID]
+  /// The same as a set, for look-ups.
+  public private(set) var idSet: Set<WidgetID>
   /// If not empty, the widget's kind must be one of these.
   public var kinds: [KindName] {
     get { kindList }
@@ -23,13 +29,17 @@ public struct Selector: Hashable, Sendable {
     ids: [WidgetID] = [], kinds: [KindName] = [], families: [Family] = [],
     labels: [LabelRequirement] = [], expression: String = ""
   ) {
-    self.ids = ids
+    idList = ids
+    idSet = Set(ids)
     kindList = kinds
     kindSet = Set(kinds)
     self.families = families
     self.labels = labels
     self.expression = expression
   }
+
+  /// The memory of `idSet`, in bytes (approximate). The texts are those of `ids`.
+  public var idSetBytes: Int { idSet.count * 48 }
 
   /// Whether it selects every widget.
   public var isEverything: Bool {
@@ -41,9 +51,9 @@ public struct Selector: Hashable, Sendable {
   public var dependsOnState: Bool { !labels.isEmpty || !families.isEmpty }
 
   /// Whether the conditions, without the expression, hold for a widget with these properties.
-  /// Linear in the number of ids and label conditions.
+  /// Linear in the number of families and label conditions.
   public func matches(id: WidgetID, kind: KindName, family: Family, labels: Labels) -> Bool {
-    (ids.isEmpty || ids.contains(id))
+    (idSet.isEmpty || idSet.contains(id))
       && (kinds.isEmpty || kindSet.contains(kind))
       && (families.isEmpty || families.contains(family))
       && self.labels.allSatisfy { $0.holds(for: labels) }

@@ -33,8 +33,9 @@ struct EventTests {
     let labels = (0..<20).map { LabelRequirement(key: "l\($0)", operator: .notExists) }
     // Each look costs 11.
     #expect(lastLookedAt(Selector(labels: labels)) == 5)
+    // Ids are looked up in a set.
     let ids: [WidgetID] = try (0..<80).map { try #require(WidgetID("w\($0)")) }
-    #expect(lastLookedAt(Selector(ids: ids)) == 5)
+    #expect(lastLookedAt(Selector(ids: ids)) == 20)
   }
 
   @Test func `sequence numbers count up over all widgets`() throws {

@@ -57,6 +57,13 @@ struct ScanTests {
     #expect(store.list(after: nil, limit: 100, selecting: many).next != nil)
   }
 
+  @Test func `the number of ids adds nothing to the cost of a widget's test`() throws {
+    let store = try makeStore(scanCostMax: ScanTests.count + 5)
+    let page = store.list(
+      after: nil, limit: 100, selecting: Selector(ids: try (0..<1_000).map(ScanTests.id)))
+    #expect(page.widgets.count == ScanTests.count && page.next == nil)
+  }
+
   @Test(arguments: [1, 4, 1_000])
   func `pieces of a snapshot and of changes end early, and together have everything`(
     costMax: Int

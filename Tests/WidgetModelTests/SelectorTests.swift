@@ -54,6 +54,10 @@ struct SelectorTests {
     let (clock, sun) = (try #require(KindName("clock")), try #require(KindName("sun")))
     #expect(try matches(Selector(ids: [x, w])))
     #expect(try !matches(Selector(ids: [x])))
+    var changed = Selector(ids: [x, x])
+    changed.ids = [w]
+    #expect(try matches(changed))
+    #expect(changed == Selector(ids: [w]))
     #expect(try matches(Selector(kinds: [sun, clock])))
     #expect(try !matches(Selector(kinds: [sun])))
     #expect(try matches(Selector(families: [.large, .medium])))

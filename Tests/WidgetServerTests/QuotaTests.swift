@@ -120,6 +120,20 @@ import WidgetProto
     }
   }
 
+  @Test func `the set of a filter's ids counts as memory of its user`() async throws {
+    let selector = Selector(ids: try (0..<100).map { try .make("w\($0)") })
+    try await withServer { server in
+      let client = try server.connect()
+      let stream = try client.watchEvents(WatchEventsRequest(selector: selector))
+      guard case .opened? = try stream.next() else { throw TestFault("not opened") }
+      let used = try server.onLoop { $0.context.streamAccounts.highestSelectorBytes }
+      // The ids in the list take 16 bytes each.
+      #expect(used == 100 * 16 + selector.idSetBytes)
+      client.close()
+      try server.eventually { $0.context.streamAccounts.highestSelectorBytes == 0 }
+    }
+  }
+
   @Test func `a stream whose ids, labels, keys or names exceed the user's memory is refused`()
     async throws
   {

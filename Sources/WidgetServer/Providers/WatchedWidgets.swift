@@ -57,7 +57,7 @@ struct WatchedSelectors {
     if selector.isEverything {
       everything += step
     } else if selector.kinds.isEmpty {
-      for id in Set(selector.ids) { WatchedSelectors.add(step, to: &ids[id]) }
+      for id in selector.idSet { WatchedSelectors.add(step, to: &ids[id]) }
     } else if selector.ids.isEmpty {
       for kind in Set(selector.kinds) { WatchedSelectors.add(step, to: &kinds[kind]) }
     } else {

@@ -309,7 +309,7 @@ final class ServiceContext {
     termBytes: Int = 0
   ) throws(RPCStatus) {
     guard phase != .draining else { throw .shuttingDown }
-    let selectorBytes = store.expressionBytes(of: selector) + termBytes
+    let selectorBytes = store.expressionBytes(of: selector) + selector.idSetBytes + termBytes
     try streamAccounts.open(for: peer.uid, level, selectorBytes: selectorBytes, limits)
     store.keepExpression(of: selector)
   }
@@ -318,7 +318,7 @@ final class ServiceContext {
   func checkStream(
     of peer: Peer, selecting selector: Selector, termBytes: Int
   ) throws(RPCStatus) {
-    let selectorBytes = store.expressionBytes(of: selector) + termBytes
+    let selectorBytes = store.expressionBytes(of: selector) + selector.idSetBytes + termBytes
     try streamAccounts.check(for: peer.uid, .client, selectorBytes: selectorBytes, limits)
   }
 
@@ -345,7 +345,7 @@ final class ServiceContext {
     of uid: UInt32, _ level: AccessPolicy.Level = .client,
     selecting selector: Selector = Selector(), termBytes: Int = 0
   ) {
-    let selectorBytes = store.dropExpression(of: selector) + termBytes
+    let selectorBytes = store.dropExpression(of: selector) + selector.idSetBytes + termBytes
     streamAccounts.close(of: uid, level, selectorBytes: selectorBytes)
   }
 
