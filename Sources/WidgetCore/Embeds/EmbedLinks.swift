@@ -1,4 +1,3 @@
-import DequeModule
 import WidgetModel
 
 /// The links between widgets through embeds, and the queue of widgets whose embeds must be checked
@@ -22,8 +21,9 @@ final class EmbedLinks {
 
   private var targets: [WidgetID: Targets] = [:]
   private var embedders: [WidgetID: Set<WidgetID>] = [:]
-  private var queue: Deque<WidgetID> = []
-  private var isQueued: Set<WidgetID> = []
+  private var queue = WidgetQueue()
+  /// The way to further widgets for the queue.
+  private var walk = EmbedWalk()
   /// Widgets whose embeds are in content that was made for one reader and not cached.
   private var unkept: Set<WidgetID> = []
   /// Widgets that existed when the store was opened, and have not been checked since. The content
@@ -44,8 +44,9 @@ final class EmbedLinks {
 
   func copy() -> EmbedLinks {
     let other = EmbedLinks()
-    (other.targets, other.embedders, other.queue) = (targets, embedders, queue)
-    (other.isQueued, other.unkept, other.restored) = (isQueued, unkept, restored)
+    (other.targets, other.embedders) = (targets, embedders)
+    (other.queue, other.walk) = (queue, walk)
+    (other.unkept, other.restored) = (unkept, restored)
     (other.stacks, other.selectingStacks) = (stacks, selectingStacks)
     other.waitingStacks = waitingStacks
     (other.newsRevision, other.version) = (newsRevision, version)
@@ -57,27 +58,34 @@ final class EmbedLinks {
 
   // MARK: - What to look at
 
-  var hasQueue: Bool { !queue.isEmpty }
+  /// Whether widgets are in the queue, or `spread` adds some.
+  var hasQueue: Bool { !queue.isEmpty || !walk.isOver }
 
   /// Adds a widget to the queue.
-  func enqueue(_ id: WidgetID) {
-    if isQueued.insert(id).inserted { queue.append(id) }
-  }
+  func enqueue(_ id: WidgetID) { queue.append(id) }
 
-  /// Takes the next widget from the queue.
-  func next() -> WidgetID? {
-    guard let id = queue.popFirst() else { return nil }
-    isQueued.remove(id)
-    return id
-  }
+  /// Takes the next widget from the queue. Call it only after `spread` has returned 0.
+  func next() -> WidgetID? { queue.popFirst() }
 
-  /// Adds all widgets that show a widget to the queue, because the widget was added, changed or
-  /// removed.
+  /// A widget was added, changed or removed. `spread` then adds all widgets that show it to the
+  /// queue. O(1).
   func noteChange(of id: WidgetID, hasEmbeds: Bool) {
     if hasEmbeds || targets[id] != nil { enqueue(id) }
-    guard let embedders = embedders[id] else { return }
-    for embedder in embedders { enqueue(embedder) }
+    if embedders[id] != nil { walk.begin(atChanged: id) }
   }
+
+  /// Adds widgets around changed ones to the queue. Returns their number; 0 if none is left.
+  func spread(atMost countMax: Int) -> Int {
+    var count = 0
+    while count < countMax, let id = walk.next(embedders) {
+      enqueue(id)
+      count += 1
+    }
+    return count
+  }
+
+  /// The maximum number of widgets that one step adds to the queue.
+  static let spreadMax = 256
 
   /// Whether a widget has content that was made for a reader and not cached, so that its changes
   /// are unknown.
@@ -154,14 +162,8 @@ final class EmbedLinks {
       if embedders[gone]?.isEmpty ?? false { embedders[gone] = nil }
     }
     for new in after.subtracting(before) { embedders[new, default: []].insert(id) }
-    guard checksCircles else { return }
     // Every widget with a chain of links to this widget may have entered or left a circle of links.
-    var waiting = Array(embedders(of: id))
-    var seen = Set(waiting)
-    while let above = waiting.popLast() {
-      enqueue(above)
-      for next in embedders(of: above) where seen.insert(next).inserted { waiting.append(next) }
-    }
+    if checksCircles, embedders[id] != nil { walk.begin(atRelinked: id) }
   }
 
   enum Reach { case apart, circle, tooMany }

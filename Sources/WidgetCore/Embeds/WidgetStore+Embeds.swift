@@ -26,7 +26,7 @@ extension WidgetStore {
   }
 
   /// Updates embeds and stacks to a time, in one revision. The method stops at the cost `costMax`,
-  /// or when `isOver` returns true, but not before the first widget. The changes cannot be refused:
+  /// or when `isOver` returns true, but not before the first step. The changes cannot be refused:
   /// content without room is left out, and the embed shows the reason. Call it between groups only,
   /// after `advance`.
   public mutating func settleEmbeds(
@@ -47,7 +47,12 @@ extension WidgetStore {
     let before = revision
     lookForNews()
     var isBegun = false
-    while contents.cost < costMax, !(isBegun && isOver()), let id = records.embeds.next() {
+    while contents.cost < costMax, !(isBegun && isOver()) {
+      let count = records.embeds.spread(atMost: EmbedLinks.spreadMax)
+      contents.count(count)
+      isBegun = isBegun || count > 0
+      if count > 0 { continue }
+      guard let id = records.embeds.next() else { break }
       isBegun = true
       settle(id, inRevision: before + 1, at: now)
       contents.count(ContentEvaluation.nodeCost)
