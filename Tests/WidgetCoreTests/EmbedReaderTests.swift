@@ -118,6 +118,36 @@ struct EmbedReaderTests: EmbedSuite {
     #expect(text("cell/c::line", of: "g", store) == "#4")
   }
 
+  @Test func `widgets that show each other only in one family are nested four deep`() throws {
+    let mirror = Kind(
+      name: "mirror",
+      data: [Field(name: "widget", type: .string, defaultValue: .string(""))],
+      content: [
+        ContentTemplate(
+          families: [.inline],
+          root: NodeTemplate(
+            id: "line", type: .stack,
+            children: [
+              NodeTemplate(
+                id: "inner", type: .embed, properties: ["widget": Binding("data.widget")])
+            ])),
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "text", type: .label, properties: ["text": Binding(value: .string("-"))])),
+      ])
+    var store = try store([mirror])
+    try store.create("a", kind: "mirror", data: ["widget": .string("b")])
+    try store.create("b", kind: "mirror", data: ["widget": .string("a")])
+    settle(&store)
+    let costBefore = store.readingCost
+    let content = try #require(store.widget("a", taking: .family(.inline))?.content)
+    #expect(content["inner::inner::inner::inner::line"] != nil)
+    let deepest = content["inner::inner::inner::inner::inner"]
+    #expect(deepest?.problem.hasSuffix("Embeds are nested more than 4 deep.") == true)
+    // The content of each level is made once, not until the budget is spent.
+    #expect(store.readingCost - costBefore < 2_000)
+  }
+
   // MARK: - Content for one answer
 
   @Test func `a preview shows the other widget, and leaves no links`() throws {

@@ -43,8 +43,11 @@ struct EmbedSource {
     fileprivate(set) var furtherTargets: Set<WidgetID> = []
     /// The cost of the check, in steps of expressions.
     fileprivate(set) var cost = 0
-    /// The content that was made for the embeds.
-    fileprivate var made: [Made: (content: Content, depth: Int)] = [:]
+    /// The number of embeds around the one that is looked up.
+    fileprivate var level = 0
+    /// The content that was made for the embeds, each with the level of its embed. It has no embeds
+    /// below the level `depthMax`.
+    fileprivate var made: [Made: (content: Content, depth: Int, level: Int)] = [:]
 
     fileprivate struct Made: Hashable {
       let id: WidgetID
@@ -72,6 +75,9 @@ struct EmbedSource {
       return .failure("\"\(request.widget.prefix(64))\" is not the id of a widget.")
     }
     if outer != look.id { look.furtherTargets.insert(id) }
+    // `cut` removes what is below this level. Widgets that show each other only in another family
+    // have no links yet, so the recursion would end only with the budget.
+    guard look.level < EmbedSource.depthMax else { return .hidden }
     guard id != outer else { return .failure("The widget \"\(id)\" would show itself.") }
     guard let record = record(id) else { return .failure("There is no widget \"\(id)\".") }
     switch links.reach(from: id, to: outer, spending: &look.cost) {
@@ -190,8 +196,8 @@ struct EmbedSource {
     return supports(shown) ? shown : record.family
   }
 
-  /// The content of a widget for a family, and the depth of nested embeds in it. Links make no
-  /// circle here, so the recursion ends, and each content is made once.
+  /// The content of a widget for a family, and the depth of nested embeds in it. The recursion is at
+  /// most `depthMax` deep. A content is made again only for an embed with fewer embeds around it.
   private func content(
     of record: Record, as family: Family, _ look: Look
   ) -> (content: Content, depth: Int)? {
@@ -202,7 +208,7 @@ struct EmbedSource {
       return kept.content.map { ($0.table.content, $0.table.embedDepth) }
     }
     let place = Look.Made(id: record.id, family: family)
-    if let made = look.made[place] { return made }
+    if let made = look.made[place], made.level <= look.level { return (made.content, made.depth) }
     guard let program = ContentMaker.program(of: record.kind, for: family, in: schemas) else {
       return nil
     }
@@ -212,12 +218,14 @@ struct EmbedSource {
       program, of: record, as: family, limits: limits,
       knowing: record.content?.table.failureTimes ?? FailureTimes())
     look.cost += table.cost
+    look.level += 1
+    defer { look.level -= 1 }
     _ = resolve(
       &table, of: record, in: family, at: record.revision, time: record.updateTime,
       limits: limits, look)
-    let made = (table.content, table.embedDepth)
-    look.made[place] = made
-    return made
+    let content = table.content
+    look.made[place] = (content: content, depth: table.embedDepth, level: look.level - 1)
+    return (content, table.embedDepth)
   }
 
   /// Updates the embeds of a content. Returns whether that changed it.
