@@ -395,21 +395,29 @@ final class WatchRounds {
 
   /// Whether a transfer that has gone through all chunks goes through them again.
   func needsPass(_ group: WatchGroup, _ transfer: StreamCursor.Transfer) -> Bool {
-    // Expensive content never comes all at once, and expensive tests only after very many passes.
-    // But many widgets do: a reader must not wait for a pause in the changes.
-    transfer.passes < WatchRounds.passesMax
-      ? needsTransfer(group, since: transfer.passStartedAt)
-      : transfer.passes < WatchRounds.passesWithTestsMax
-        && testsCostTooMuch(group, since: transfer.passStartedAt)
-        || makesContent(group) && contentCostsTooMuch(group, since: transfer.passStartedAt)
+    let (passes, cursor) = (transfer.passes, transfer.passStartedAt)
+    guard passes >= WatchRounds.passesMax else { return needsTransfer(group, since: cursor) }
+    // Expensive content never comes all at once. Expensive tests and very many widgets do only after
+    // very many passes. A reader must not wait for a pause in the changes.
+    return passes < WatchRounds.passesWithTestsMax && testsCostTooMuch(group, since: cursor)
+      || passes < WatchRounds.largePassesMax
+        && hasManyChanges(group, since: cursor, factor: WatchRounds.largeRoundFactor)
+      || makesContent(group) && contentCostsTooMuch(group, since: cursor)
   }
 
   /// Whether a group's changes are too many to be sent at once.
   private func needsTransfer(_ group: WatchGroup, since cursor: Revision) -> Bool {
+    hasManyChanges(group, since: cursor) || testsCostTooMuch(group, since: cursor)
+  }
+
+  /// Whether a group's changes exceed the limits for one step, times a factor.
+  private func hasManyChanges(
+    _ group: WatchGroup, since cursor: Revision, factor: Int = 1
+  ) -> Bool {
     context.store.hasChanges(
-      since: cursor, moreThan: eagerChangesMax(group), orBytes: context.limits.eagerBytesMax,
-      selecting: group.filter.selector, taking: group.content)
-      || testsCostTooMuch(group, since: cursor)
+      since: cursor, moreThan: factor * eagerChangesMax(group),
+      orBytes: factor * context.limits.eagerBytesMax, selecting: group.filter.selector,
+      taking: group.content)
   }
 
   /// Whether the group's expression costs too much to test all changed widgets at once.
