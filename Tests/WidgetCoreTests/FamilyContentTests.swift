@@ -92,6 +92,36 @@ import WidgetModel
     #expect(store.records.first?.familyContents.isEmpty == true)
   }
 
+  @Test func `content without watchers is evicted in parts, and stays right until then`()
+    throws
+  {
+    var store = try store()
+    let ids = try (0..<5).map { number in try #require(WidgetID("w\(number)")) }
+    for id in ids { try store.create(id, data: ["n": .int(1), "m": .int(1)]) }
+    store.keepContent(of: .inline)
+    let all: [WidgetID] = ["a"] + ids
+    for id in all { _ = store.widget(id, taking: .family(.inline)) }
+    func cachedCount(_ store: Store) -> Int { store.records.count { !$0.familyContents.isEmpty } }
+    #expect(cachedCount(store) == 6)
+    store.endContent(of: .inline)
+    var next = store.evictContents(from: 0) { true }
+    #expect(next == 1 && cachedCount(store) == 5)
+    // A change evicts the content of its widget, too.
+    try store.set("w4", ["n": .int(2)])
+    #expect(cachedCount(store) == 4)
+    #expect(store.checkInvariants() == [])
+    store.keepContent(of: .inline)
+    let cursor = store.revision
+    try store.set("w3", ["n": .int(7)])
+    let change = try #require(try change(store, since: cursor))
+    #expect(!change.replaces && change.setNodes.map(\.id) == ["text"])
+    #expect(change.setNodes.first?.properties["text"] == .string("in 7"))
+    // The rest of the eviction leaves the content of families with watchers.
+    while let slot = next { next = store.evictContents(from: slot) { true } }
+    #expect(cachedCount(store) == 4)
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `readers of a family get a change of the kind that only that family shows`() throws {
     var store = try store()
     store.keepContent(of: .inline)

@@ -22,6 +22,15 @@ struct ShownContent {
   /// The size of `families` in bytes.
   var familyBytes: Int { families.reduce(0) { $0 + $1.bytes } }
 
+  /// Evicts the cached content of all but some families. Returns its size in bytes; nil if there is
+  /// none.
+  mutating func evictFamilies(except kept: Set<Family>) -> Int? {
+    guard families.contains(where: { !kept.contains($0.family) }) else { return nil }
+    let bytes = familyBytes
+    families.removeAll { !kept.contains($0.family) }
+    return bytes - familyBytes
+  }
+
   /// Whether any of the content has embeds.
   var hasEmbeds: Bool {
     own?.table.program.hasEmbeds ?? false
@@ -229,6 +238,9 @@ struct ContentMaker {
 
   /// Whether content for a family is cached.
   func keeps(_ family: Family) -> Bool { keptFamilies[family] != nil }
+
+  /// The families whose content is cached.
+  var families: Set<Family> { Set(keptFamilies.keys) }
 
   mutating func keepContent(of family: Family) { keptFamilies[family, default: 0] += 1 }
 

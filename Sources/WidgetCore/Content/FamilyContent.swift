@@ -248,9 +248,24 @@ extension WidgetStore {
   /// outside the cache is sent whole. Balance each call with `dropContent(of:)`.
   public mutating func keepContent(of family: Family) { contents.keepContent(of: family) }
 
-  /// Ends one `keepContent(of:)`. The last one evicts the family's content: O(all widgets).
-  public mutating func dropContent(of family: Family) {
-    if contents.dropContent(of: family) { records.evictContent(of: family) }
+  /// Ends one `keepContent(of:)`. Returns whether it was the last one. The family's content then
+  /// waits for `evictContents`.
+  ///
+  /// The waiting content stays right, because a change of its widget evicts it. So a reader that comes
+  /// back can read it.
+  public mutating func dropContent(of family: Family) -> Bool {
+    contents.dropContent(of: family)
+  }
+
+  /// Evicts the cached content of families without a watcher, in steps. O(widgets of the step).
+  ///
+  /// - Parameters:
+  ///   - slot: 0, or the result of the last step.
+  ///   - isOver: Whether the step ends. Called after each widget whose content was evicted, and now
+  ///     and then after others.
+  /// - Returns: The start of the next step; nil after the last one.
+  public mutating func evictContents(from slot: Int, until isOver: () -> Bool) -> Int? {
+    records.evictContents(except: contents.families, from: slot, until: isOver)
   }
 
   /// Throws if a widget's kind does not support a family. `field` is the family's path in the

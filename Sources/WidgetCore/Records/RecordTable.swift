@@ -68,7 +68,7 @@ final class FamilyContentUsage {
 /// it at its former place, because all records that are still changed are newer.
 ///
 /// The other writers have no inverse. Readers do not see the changes of `stayStale`, `appointAhead`,
-/// `purge` and `replaceContent`. `resolveEmbeds` runs between groups. `evictContent` and
+/// `purge` and `replaceContent`. `resolveEmbeds` runs between groups. `evictContents` and
 /// `FamilyContentUsage.keep` change a cache. The setters of a record are private to this file, so
 /// the compiler refuses every other writer.
 ///
@@ -274,14 +274,18 @@ struct RecordTable: ~Copyable {
     }
   }
 
-  /// Evicts the cached content of a family. O(all records).
-  mutating func evictContent(of family: Family) {
-    for record in slots {
-      guard let record else { continue }
-      familyUsage.bytes -= record.familyBytes
-      record.shown.families.removeAll { $0.family == family }
-      familyUsage.bytes += record.familyBytes
+  /// Evicts the cached content of all but some families, starting at a slot. Returns the slot at
+  /// which to go on; nil at the end. Does at least a part of a chunk.
+  mutating func evictContents(
+    except kept: Set<Family>, from start: Int, until isOver: () -> Bool
+  ) -> Int? {
+    for slot in start..<max(start, slots.count) {
+      let freed = slots[slot]?.shown.evictFamilies(except: kept)
+      familyUsage.bytes -= freed ?? 0
+      let next = slot + 1
+      if freed != nil || next % RecordTable.chunkSlotCount == 0, isOver() { return next }
     }
+    return nil
   }
 
   // MARK: - Taking back

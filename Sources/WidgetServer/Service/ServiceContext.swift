@@ -183,7 +183,13 @@ final class ServiceContext {
   /// Caches a family's content while it has readers. `dropContent` ends it.
   func keepContent(of family: Family) { store.keepContent(of: family) }
 
-  func dropContent(of family: Family) { store.dropContent(of: family) }
+  /// Returns whether the family has no more readers. Its content then waits for `evictContents`.
+  func dropContent(of family: Family) -> Bool { store.dropContent(of: family) }
+
+  /// Evicts content that waits, from a slot on. Returns the next slot; nil at the end.
+  func evictContents(from slot: Int, _ slice: TimeSlice) -> Int? {
+    store.evictContents(from: slot) { slice.isOver }
+  }
 
   // MARK: - Groups
 

@@ -13,6 +13,7 @@ final class WatchRounds {
   let context: ServiceContext
   let storage: StorageHealth
   let frames: FrameMaker
+  private let evictions: ContentEvictions
   private var groups: [WatchGroup.Filter: WatchGroup] = [:]
   /// All groups. The current ones have members that are caught up.
   var roster = RoundMembers<WatchGroup>()
@@ -51,6 +52,7 @@ final class WatchRounds {
     self.context = context
     self.storage = storage
     frames = FrameMaker(context, releaseMemory: releaseMemory)
+    evictions = ContentEvictions(context)
     sentRevision = context.store.revision
     sentSequence = context.store.lastEventSequence
   }
@@ -87,7 +89,7 @@ final class WatchRounds {
     if subscription.delaysChanges { endDelays(of: group) }
     if group.isEmpty, groups.removeValue(forKey: group.filter) != nil {
       roster.remove(group)
-      group.filter.contentFamily.map { context.dropContent(of: $0) }
+      group.filter.contentFamily.map { evictions.dropContent(of: $0, by: subscription.uid) }
       // Without readers there are no rounds, which would end the protection.
       if groups.isEmpty { postponed = PostponedReaders() }
     }

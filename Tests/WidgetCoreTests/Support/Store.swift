@@ -313,9 +313,21 @@ struct Store {
     box.store.keepContent(of: family)
   }
 
+  /// Drops and evicts the content in one step.
   mutating func dropContent(of family: Family) {
+    if endContent(of: family) { _ = evictContents(from: 0) { false } }
+  }
+
+  /// Leaves the content to `evictContents`.
+  @discardableResult
+  mutating func endContent(of family: Family) -> Bool {
     detach()
-    box.store.dropContent(of: family)
+    return box.store.dropContent(of: family)
+  }
+
+  mutating func evictContents(from slot: Int, until isOver: () -> Bool) -> Int? {
+    detach()
+    return box.store.evictContents(from: slot, until: isOver)
   }
 
   func check(_ family: Family, isOfferedBy id: WidgetID) throws(StoreError) {
