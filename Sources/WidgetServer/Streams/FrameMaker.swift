@@ -177,7 +177,7 @@ final class FrameMaker {
       let isShared = slot == 0 && !transfer.isSnapshot && transfer.passes == 1
       let shared = isShared ? group.transfers(since: transfer.cursor) : nil
       if let shared {
-        use(shared, chunk) { [weak group, weak shared] in
+        use(shared) { [weak group, weak shared] in
           if let shared { group?.dropTransfers(shared) }
         }
         let revision = context.store.chunkRevision(chunk)
@@ -201,7 +201,7 @@ final class FrameMaker {
       }
       return messages
     }
-    use(group.snapshots, chunk)
+    use(group.snapshots)
     if slot == 0,
       let kept = group.snapshots.frames(of: chunk, changedAt: context.store.chunkRevision(chunk))
     {
@@ -259,10 +259,8 @@ final class FrameMaker {
   // MARK: - What is kept for the next reader
 
   /// Keeps a group's chunk frames for as long as readers come in quick succession.
-  private func use(
-    _ frames: ChunkFrames, _ chunk: Int, atEnd: @escaping () -> Void = {}
-  ) {
-    guard frames.use(at: .now(), chunk: chunk) else { return }
+  private func use(_ frames: ChunkFrames, atEnd: @escaping () -> Void = {}) {
+    guard frames.use(at: .now()) else { return }
     free(after: .seconds(1), unusedSince: { [weak frames] in frames?.usedAt }) { [weak frames] in
       atEnd()
       return frames?.expire() ?? 0

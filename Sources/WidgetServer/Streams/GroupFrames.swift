@@ -59,7 +59,7 @@ final class ChunkFrames {
   /// The revision of the state that the readers hold; 0 for none.
   let cursor: Revision
   private var chunks: [Chunk?] = []
-  /// The size of the frames, in bytes.
+  /// The memory of the frames and of the list, in bytes.
   private(set) var bytes = 0
   private var budget: ChunkFrameBudget?
   /// Whether the frames will expire.
@@ -72,16 +72,21 @@ final class ChunkFrames {
     let revision: Revision
     let frames: [EncodedMessage]
 
-    var bytes: Int { frames.reduce(0) { $0 + $1.payload.readableBytes } }
+    var bytes: Int { frames.reduce(0) { $0 + $1.byteCount + ChunkFrames.frameBytes } }
   }
+
+  /// The memory of a frame without its message: its object, its buffer, and a copy of a small message
+  /// for other numbers of streams.
+  static var frameBytes: Int { 256 }
+  /// The memory of a chunk's place in the list, which may have room for twice as many.
+  static var placeBytes: Int { 2 * MemoryLayout<Chunk?>.stride }
 
   init(since cursor: Revision = 0) { self.cursor = cursor }
 
   deinit { removeAll() }
 
   /// Notes a use. Returns whether it is the first one, so that the frames have to expire.
-  func use(at instant: NIODeadline, chunk: Int) -> Bool {
-    while chunks.count <= chunk { chunks.append(nil) }
+  func use(at instant: NIODeadline) -> Bool {
     usedAt = instant
     defer { isUsed = true }
     return !isUsed
@@ -102,16 +107,19 @@ final class ChunkFrames {
     return kept.frames
   }
 
-  /// Keeps the frames of a chunk in place of older ones, if the budget has room. Call `use` first.
+  /// Keeps the frames of a chunk in place of older ones, if the budget has room.
   func keep(
     _ frames: [EncodedMessage], of chunk: Int, at revision: Revision,
     within budget: ChunkFrameBudget
   ) {
     self.budget = budget
     let new = Chunk(revision: revision, frames: frames)
-    let change = new.bytes - (chunks[chunk]?.bytes ?? 0)
+    let missing = max(0, chunk + 1 - chunks.count)
+    let old = missing > 0 ? nil : chunks[chunk]
+    let change = new.bytes - (old?.bytes ?? 0) + missing * ChunkFrames.placeBytes
     guard budget.take(change) else { return }
     bytes += change
+    chunks.append(contentsOf: repeatElement(nil, count: missing))
     chunks[chunk] = new
   }
 
