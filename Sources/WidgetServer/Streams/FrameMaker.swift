@@ -15,6 +15,7 @@ final class FrameMaker {
   /// The bytes of the chunk frames that all groups keep.
   private let chunkBudget = ChunkFrameBudget(bytesMax: FrameMaker.chunkFrameBytesMax)
   private let horizonBudget = HorizonBudget(datesMax: FrameMaker.horizonDatesMax)
+  let horizons = GroupHorizons()
   /// The groups that keep change frames or event frames.
   private var keepers: [WatchGroup] = []
   /// The number of caches that wait to be freed, and the bytes freed since memory was given back.
@@ -87,6 +88,7 @@ final class FrameMaker {
   {
     let limit = group.filter.upcomingEntries
     guard limit > 0 else { return [] }
+    defer { horizons.update(group) }
     let costStart = context.store.readingCost
     var found: [UpcomingEntries] = []
     for change in changes {

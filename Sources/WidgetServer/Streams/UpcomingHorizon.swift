@@ -1,4 +1,3 @@
-import HeapModule
 import WidgetModel
 
 /// The number of dates that the horizons of all groups may keep. Each different filter is a group, so
@@ -26,22 +25,14 @@ final class HorizonBudget {
 struct UpcomingHorizon {
   /// False if readers may know less than the horizon. Then each change has to be sent at its date.
   private(set) var isKnown = true
-  private var dates: [WidgetID: Timestamp] = [:]
-  private var next = Heap<Appointment>()
+  private var dates = DateQueue<WidgetID>()
   private var budget: HorizonBudget?
-
-  private struct Appointment: Comparable {
-    let date: Timestamp
-    let id: WidgetID
-    static func < (a: Appointment, b: Appointment) -> Bool { a.date < b.date }
-  }
 
   /// Notes that readers may know less than the horizon. The dates are not needed any more.
   mutating func forget() {
     isKnown = false
     budget?.give(dates.count)
-    dates = [:]
-    next = Heap()
+    dates = DateQueue()
   }
 
   /// A widget's entries are known until a date. If the budget has no room for it, the horizon is
@@ -50,23 +41,14 @@ struct UpcomingHorizon {
     guard isKnown, dates[id] != date else { return }
     self.budget = budget
     guard dates[id] != nil || budget.take() else { return forget() }
-    dates[id] = date
-    next.insert(Appointment(date: date, id: id))
-    guard next.count > 2 * dates.count + 64 else { return }
-    next = Heap(dates.map { Appointment(date: $0.value, id: $0.key) })
+    dates.set(id, to: date)
   }
 
   /// All of a widget's entries are known, or it is gone.
   mutating func remove(_ id: WidgetID) {
-    if dates.removeValue(forKey: id) != nil { budget?.give(1) }
+    if dates.remove(id) { budget?.give(1) }
   }
 
   /// The first date at which readers need more entries; nil if there is none.
-  mutating func date() -> Timestamp? {
-    while let first = next.min {
-      if dates[first.id] == first.date { return first.date }
-      next.removeMin()
-    }
-    return nil
-  }
+  mutating func date() -> Timestamp? { dates.first() }
 }

@@ -80,6 +80,7 @@ final class WatchRounds {
       group.filter.contentFamily.map { context.keepContent(of: $0) }
     }
     group.members.add(subscription)
+    frames.horizons.update(group)
     if subscription.delaysChanges { beginDelays(of: group) }
   }
 
@@ -89,6 +90,7 @@ final class WatchRounds {
     if subscription.delaysChanges { endDelays(of: group) }
     if group.isEmpty, groups.removeValue(forKey: group.filter) != nil {
       roster.remove(group)
+      frames.horizons.remove(group)
       group.filter.contentFamily.map { evictions.dropContent(of: $0, by: subscription.uid) }
       // Without readers there are no rounds, which would end the protection.
       if groups.isEmpty { postponed = PostponedReaders() }
@@ -113,13 +115,12 @@ final class WatchRounds {
 
   /// The date until which readers need no change that time makes: now if some get each change at
   /// its date, else the date when their upcoming entries run out. Nil if no reader needs any.
-  func horizon(_ nextDate: Timestamp) -> Timestamp? {
-    var first: Timestamp?
-    for group in roster.all where group.filter.wantsState {
-      guard group.filter.upcomingEntries > 0, group.horizon.isKnown else { return nextDate }
-      if let date = group.horizon.date(), date < first ?? .latest { first = date }
-    }
-    return first.map { max($0, nextDate) }
+  func horizon(_ nextDate: Timestamp) -> Timestamp? { frames.horizons.date(nextDate) }
+
+  /// Notes that members of a group may know less than its horizon.
+  func forgetHorizon(of group: WatchGroup) {
+    group.horizon.forget()
+    frames.horizons.update(group)
   }
 
   /// Lets a stream be served at the end of this turn.

@@ -62,8 +62,6 @@ final class WatchStreams {
           chunkCount: context.store.chunkCount))
     } else {
       position = .behind(try resume(request.resumeToken, group))
-      // The daemon does not know which entries an earlier stream sent in advance.
-      group.horizon.forget()
     }
     let minimum = Duration.milliseconds(context.limits.progressIntervalMillisecondsMin)
     if let interval = request.progressInterval, interval < minimum {
@@ -79,6 +77,8 @@ final class WatchStreams {
       group: group, sink: sink, peer: peer, position: position,
       eventCursor: request.afterSequence.map(context.eventCursor),
       options: Subscription.Options(request))
+    // The daemon does not know which entries an earlier stream sent in advance.
+    if !request.resumeToken.isEmpty { rounds.forgetHorizon(of: group) }
     rounds.send(
       WatchWidgetsResponse.opened(
         WatchOpened(
@@ -205,7 +205,7 @@ final class WatchStreams {
       handed, sink: sink, peer: peer, options: Subscription.Options(request),
       filter: WatchGroup.Filter(request))
     // This process does not know which entries the former process sent in advance.
-    subscription.group.horizon.forget()
+    rounds.forgetHorizon(of: subscription.group)
     // The former process sent the theme after `opened`, and each change before its revision.
     let cursor = handed.transfer?.startedRevision ?? handed.cursor
     let theme = context.store.theme.revision
