@@ -93,6 +93,33 @@ import WidgetProto
     #expect(count <= Self.tombstonesMax)
   }
 
+  /// The time for the search is over at the first look at the clock, after 256 readers.
+  @Test func `gets a new theme, also if one turn cannot look at all readers`() async throws {
+    let (isUnderWay, haveTheme, faultCount) = try await Self.onLoop {
+      service -> (Bool, Bool, Int) in
+      let rounds = service.streams.rounds
+      let sinks = (0..<600).map { _ in CheckingSink() }
+      let request = WatchWidgetsRequest(minInterval: .seconds(3_600), includeTheme: true)
+      for sink in sinks { _ = try Self.open(request, sink, in: service) }
+      // All of them wait from now on.
+      try Self.turns(service, [Self.set("w0", 1)])
+      service.context.work.clock = SliceClock.makeOver()
+      rounds.hurry()
+      service.turn.open()
+      _ = try service.context.commit(
+        .updateTheme(ThemeUpdate(set: ["offset.mine": .offset(6)])), by: Self.caller)
+      service.turn.finish()
+      let isUnderWay = rounds.themeSearch != nil
+      try Self.turns(service)
+      let revision = service.context.store.theme.revision
+      return (
+        isUnderWay, sinks.allSatisfy { $0.mirror.theme?.revision == revision },
+        sinks.count { $0.fault != nil }
+      )
+    }
+    #expect(isUnderWay && haveTheme && faultCount == 0)
+  }
+
   /// Rounds have no time for the reader, so they serve it by itself.
   @Test(arguments: [false, true])
   func `without a change gets each event at once`(othersChange: Bool) async throws {

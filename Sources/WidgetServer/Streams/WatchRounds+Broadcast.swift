@@ -25,7 +25,7 @@ extension WatchRounds {
   static var membersPerLook: Int { 16 }
 
   func broadcast(_ round: Round) {
-    if round.hasTheme { hurryTheme() }
+    if round.hasTheme { themeSearch = ThemeSearch(roster.all) }
     let isLarge = isLargeRound(since: round.fromRevision)
     var isOver = false
     visitGroups { group in
@@ -142,16 +142,5 @@ extension WatchRounds {
   func caughtUp(_ subscription: Subscription) {
     subscription.group.members.makeCurrent(subscription)
     roster.makeCurrent(subscription.group)
-  }
-
-  // MARK: - Theme
-
-  /// Lets readers that are behind get a new theme at once, before they catch up.
-  private func hurryTheme() {
-    for group in roster.all {
-      for subscription in group.members.others where lacksTheme(subscription) {
-        markReady(subscription)
-      }
-    }
   }
 }

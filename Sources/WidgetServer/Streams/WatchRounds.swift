@@ -37,6 +37,8 @@ final class WatchRounds {
   private var spentPass: UInt64?
   /// The groups whose members have a `batch_delay`.
   var batchDelays = RoundMembers<BatchDelays>()
+  /// The search for readers that lack the theme; nil if none is under way.
+  var themeSearch: ThemeSearch?
   /// The first group that the next event hurries.
   var hurryStart = 0
   /// The time after an event in which its effects are expected. Somebody who clicks looks at them.
@@ -58,7 +60,7 @@ final class WatchRounds {
   }
 
   /// Whether some streams could take more.
-  var hasMore: Bool { !ready.isEmpty }
+  var hasMore: Bool { !ready.isEmpty || themeSearch != nil }
   /// Whether streams that could take more lack events. O(streams that wait to be served).
   var hasUnsentEvents: Bool { ready.contains { $0.lacksEvents(through: sentSequence) } }
   /// The store keeps all removals after this revision: readers get them in a round, or soon after it.
@@ -155,16 +157,16 @@ final class WatchRounds {
   func sendIfDue() {
     let hasNews =
       context.store.revision != sentRevision || context.store.lastEventSequence != sentSequence
-    guard hasNews || !ready.isEmpty else { return }
+    guard hasNews || hasMore else { return }
     // Without readers, nobody waits for a round or its timer.
-    guard !groups.isEmpty || !ready.isEmpty else {
+    guard !groups.isEmpty || hasMore else {
       sentRevision = context.store.revision
       sentSequence = context.store.lastEventSequence
       return
     }
     guard !isPassSpent else { return context.turn.open(afterPass: spentPass) }
     let instant = NIODeadline.now()
-    if hasNews, !ready.isEmpty || instant >= nextRoundAt {
+    if hasNews, hasMore || instant >= nextRoundAt {
       nextRoundAt = instant + .microseconds(Int64(context.limits.frameIntervalMicroseconds))
       roundStart = instant
       cancelTimer()
@@ -220,6 +222,7 @@ final class WatchRounds {
       hurryEffects(round)
       broadcast(round)
     }
+    searchForTheme()
     serveReady(at: instant)
     tasksOfRound = context.work.owed - owed
     spend(context.work.time - start)
@@ -455,22 +458,5 @@ final class WatchRounds {
     guard !messages.isEmpty else { return }
     subscription.send(messages, at: instant, isChange: isChange)
     context.counters.countFrames(messages.count)
-  }
-
-  // MARK: - Theme
-
-  func lacksTheme(_ subscription: Subscription) -> Bool {
-    subscription.lacksTheme(of: context.store.theme.revision)
-  }
-
-  /// Sends the current theme. A reader that was behind gets only the last of several changes.
-  func sendTheme(to subscription: Subscription) {
-    let revision = context.store.theme.revision
-    guard let message = frames.themeMessage() else {
-      return onFailure(subscription, .frameTooLarge)
-    }
-    subscription.sentTheme(of: revision, at: .now())
-    context.counters.countFrames()
-    subscription.sink.send(message)
   }
 }
