@@ -94,15 +94,15 @@ struct GroupHorizonsTests {
       let (isRefused, isKnown) = try server.onLoop { service -> (Bool, Bool) in
         let streams = service.streams
         let peer = Peer(uid: 1, gid: 1, pid: 1)
-        let open = try streams.open(
+        let stream = try streams.open(
           WatchWidgetsRequest(upcomingEntries: 3), sink: Sink(), peer: peer)
-        let token = streams.rounds.frames.token(open.group, service.context.store.revision)
+        let token = streams.rounds.frames.token(stream.group, service.context.store.revision)
         let refused = try? streams.open(
           WatchWidgetsRequest(
             resumeToken: token, minInterval: .seconds(-1), upcomingEntries: 3),
           sink: Sink(), peer: peer)
-        let isKnown = open.group.horizon.isKnown
-        streams.forget(open)
+        let isKnown = stream.group.horizon.isKnown
+        streams.forget(stream)
         return (refused == nil, isKnown)
       }
       #expect(isRefused && isKnown)
