@@ -189,7 +189,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     unsent.close()
     preparing?.kinds.cancel()
     preparing = nil
-    for sink in sinks.values { forget(sink) }
+    for sink in sinks.values { sink.lose(service.context.upkeep) }
     sinks.removeAll()
     service.connections.closed(self)
     context.fireChannelInactive()
@@ -282,7 +282,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       refuseNow(refusal ?? RPCStatus(error), streamID)
     case .fail(let streamID, let error):
       service.context.counters.countProtocolError()
-      sinks.removeValue(forKey: streamID).map(forget)
+      sinks.removeValue(forKey: streamID)?.forget()
       refuseNow(refusal ?? RPCStatus(error), streamID)
     case .close(let reason):
       service.context.counters.countProtocolError()
@@ -476,13 +476,6 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     enqueue(first)
     if let second { enqueue(second) }
     touch()
-  }
-
-  /// Releases a stream whose reader is gone. Until then, the stream and its sink hold each other.
-  private func forget(_ sink: TTRPCStreamSink) {
-    sink.stream?.forget()
-    sink.stream = nil
-    sink.connection = nil
   }
 
   func endStream(_ streamID: UInt32, _ status: RPCStatus?) {

@@ -15,12 +15,28 @@ final class TTRPCStreamSink: StreamSink {
   }
 
   var isWritable: Bool { connection?.isWritable ?? false }
+  var isLost: Bool { connection == nil }
 
   func send(_ message: EncodedMessage) { connection?.send(message, on: streamID) }
 
   func finish(_ status: RPCStatus?) {
     stream = nil
     connection?.endStream(streamID, status)
+  }
+
+  /// Forgets the stream, because its reader is gone. Until then, the stream and the sink hold each
+  /// other.
+  func forget() {
+    stream?.forget()
+    (stream, connection) = (nil, nil)
+  }
+
+  /// Forgets the stream in a later slice of its user, because the connection is closed. Until then,
+  /// the stream gets nothing more.
+  func lose(_ upkeep: StreamUpkeep) {
+    let lost = stream
+    (stream, connection) = (nil, nil)
+    if let lost { upkeep.add(of: lost.uid) { lost.forget() } }
   }
 }
 

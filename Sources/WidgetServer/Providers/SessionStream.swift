@@ -13,6 +13,8 @@ final class SessionStream: ServedStream {
     self.providers = providers
   }
 
+  var uid: UInt32 { session.peer.uid }
+
   func end(at deadline: StreamDeadline) { session.end(at: deadline) }
   func becameWritable() { if session.isStarted { providers.resume() } }
   func receive(_ message: ByteBuffer) { providers.receive(message, session) }

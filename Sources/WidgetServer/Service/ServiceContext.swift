@@ -15,6 +15,7 @@ final class ServiceContext {
   let turn: Turn
   let work: WorkQueue
   let disposals: KindDisposals
+  let upkeep: StreamUpkeep
   let clock: ServiceClock
   let codec = WireCodec()
   let counters = Counters()
@@ -59,6 +60,7 @@ final class ServiceContext {
     self.turn = turn
     work = WorkQueue(turn: turn)
     disposals = KindDisposals(in: work)
+    upkeep = StreamUpkeep(in: work)
     sequenceAtStart = store.lastEventSequence
     self.store = store
     self.limits = limits
@@ -71,7 +73,10 @@ final class ServiceContext {
   func prepareHandover() { phase = .handingOver }
 
   /// From now on, the service opens and changes nothing.
-  func drain() { phase = .draining }
+  func drain() {
+    phase = .draining
+    upkeep.stop()
+  }
 
   /// Continues the numbers of the process that handed its connections over.
   func follow(_ handover: Handover) {

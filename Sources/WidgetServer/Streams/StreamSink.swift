@@ -56,6 +56,8 @@ protocol CallResponder: TurnParticipant {
 ///
 /// Confined to the service's event loop.
 protocol ServedStream: AnyObject {
+  var uid: UInt32 { get }
+
   /// Takes the time of its end with DEADLINE_EXCEEDED, and cancels it if it ends before.
   func end(at deadline: StreamDeadline)
 

@@ -12,6 +12,8 @@ final class WatchStream: ServedStream {
     self.streams = streams
   }
 
+  var uid: UInt32 { subscription.uid }
+
   func end(at deadline: StreamDeadline) { subscription.end(at: deadline) }
   func becameWritable() { streams.rounds.becameWritable(subscription) }
   func forget() { streams.forget(subscription) }
