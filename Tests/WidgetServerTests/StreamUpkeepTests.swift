@@ -6,20 +6,38 @@ import WidgetProto
 
 @testable import WidgetServer
 
-/// Work that many streams of a user need at once. Each slice is over at the first look at the clock.
+/// Work that many streams of a user need at once. Each slice is over at the first look at the
+/// clock.
 @Suite struct `Work on many streams of a user` {
-  /// Records how many streams have ended in each turn from now on, without the turns in which none
-  /// has.
-  private static func record(into ended: Box<[Int]>, _ service: ServiceLoop) {
+  /// Records by how much each turn raises a number of streams from now on.
+  private static func record(
+    _ raises: Box<[Int]>, of number: @escaping (WatchStreams) -> Int, in service: ServiceLoop
+  ) {
     service.context.work.clock = SliceClock.makeOver()
     let end = service.turn.atEnd
     service.turn.atEnd = { [unowned service] in
-      let before = service.streams.count
+      let before = number(service.streams)
       end()
-      let count = before - service.streams.count
-      if count > 0 { ended.update { $0.append(count) } }
+      let raise = number(service.streams) - before
+      if raise > 0 { raises.update { $0.append(raise) } }
     }
   }
+
+  /// A reader on the loop.
+  private final class Sink: StreamSink {
+    let isWritable: Bool
+    private let reasons: Box<[String?]>
+
+    init(isWritable: Bool, reasons: Box<[String?]> = Box([])) {
+      (self.isWritable, self.reasons) = (isWritable, reasons)
+    }
+
+    func send(_ message: EncodedMessage) {}
+
+    func finish(_ status: RPCStatus?) { reasons.update { $0.append(status?.reason) } }
+  }
+
+  private static let peer = Peer(uid: 1, gid: 1, pid: 1)
 
   @Test func `the streams of a closed connection end one by one, and count until then`()
     async throws
@@ -34,7 +52,7 @@ import WidgetProto
       try server.eventually { $0.streams.count == count }
       let (ended, atClose) = (Box<[Int]>([]), Box<[Int]>([]))
       try server.onLoop { service in
-        Self.record(into: ended, service)
+        Self.record(ended, of: { count - $0.count }, in: service)
         service.connections.onClosed = { [unowned service] in
           let writable = service.streams.all.count { $0.sink.isWritable }
           atClose.set([
@@ -51,6 +69,42 @@ import WidgetProto
         [$0.context.streamAccounts.count, $0.streams.rounds.groupCount]
       }
       #expect(left == [0, 0])
+    }
+  }
+
+  @Test func `streams with the same deadline end one by one`() async throws {
+    let count = 20
+    try await withServer { server in
+      let (ended, reasons) = (Box<[Int]>([]), Box<[String?]>([]))
+      try server.onLoop { service in
+        Self.record(ended, of: { count - $0.count }, in: service)
+        for _ in 0..<count {
+          let subscription = try service.streams.open(
+            WatchWidgetsRequest(), sink: Sink(isWritable: true, reasons: reasons), peer: Self.peer)
+          WatchStream(subscription, of: service.streams)
+            .setDeadline(in: .nanoseconds(1), service.context)
+        }
+      }
+      try server.eventually { $0.streams.isEmpty }
+      #expect(ended.get() == Array(repeating: 1, count: count))
+      #expect(reasons.get() == Array(repeating: "DEADLINE_EXCEEDED", count: count))
+    }
+  }
+
+  @Test func `streams whose progress is due together are looked at one by one`() async throws {
+    let count = 20
+    try await withServer { server in
+      let due = Box<[Int]>([])
+      try server.onLoop { service in
+        Self.record(due, of: { $0.all.count { $0.wantsProgress } }, in: service)
+        for _ in 0..<count {
+          _ = try service.streams.open(
+            WatchWidgetsRequest(progressInterval: .milliseconds(100)),
+            sink: Sink(isWritable: false), peer: Self.peer)
+        }
+      }
+      try server.eventually { $0.streams.all.allSatisfy { $0.wantsProgress } }
+      #expect(due.get() == Array(repeating: 1, count: count))
     }
   }
 

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Small work on open streams that comes for many of them at once, such as their end when their
-/// connection is closed.
+/// Small work on open streams that comes for many of them at once: their end when their connection
+/// is closed or their deadline is over, and the look at their progress.
 ///
 /// A connection has a thousand streams, and the end of one with a large filter takes half a
 /// millisecond. So the work is done in slices of the time of the streams' user. Until a stream has
@@ -15,7 +15,8 @@ final class StreamUpkeep {
 
   init(in queue: WorkQueue) { self.queue = queue }
 
-  /// Does some work on a stream in one of the next slices of its user, unless the service ends before.
+  /// Does some work on a stream in one of the next slices of its user, unless the service ends
+  /// before.
   func add(of uid: UInt32, _ body: @escaping () -> Void) {
     guard !isStopped else { return }
     let work = waiting[uid] ?? begin(of: uid)

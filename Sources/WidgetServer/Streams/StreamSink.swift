@@ -83,14 +83,17 @@ protocol ServedStream: AnyObject {
   func finish(_ status: RPCStatus?)
 }
 
-/// The time at which a stream ends with DEADLINE_EXCEEDED.
+/// The time at which a stream ends with DEADLINE_EXCEEDED. Very many streams can have the same, so
+/// each ends in a slice of its user.
 struct StreamDeadline {
   private let instant: NIODeadline
   private let timer: Scheduled<Void>
 
   init(in delay: Duration, of stream: any ServedStream, _ context: ServiceContext) {
     instant = .now() + .nanoseconds(delay.nanoseconds)
-    timer = context.schedule(at: instant) { stream.finish(.deadlineExceeded) }
+    timer = context.schedule(at: instant) { [upkeep = context.upkeep] in
+      upkeep.add(of: stream.uid) { stream.finish(.deadlineExceeded) }
+    }
   }
 
   /// The time that is left, for another process: at least 1 ns, because 0 means no deadline.

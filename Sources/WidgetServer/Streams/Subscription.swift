@@ -239,7 +239,8 @@ final class Subscription: RoundMember {
     max(wanted, .milliseconds(Int64(streams)))
   }
 
-  /// Calls `send` whenever the reader got no frame for `progress_interval`.
+  /// Calls `send` whenever the reader got no frame for `progress_interval`. Looks in slices of the
+  /// user's time, because a change for very many streams begins the same interval for all of them.
   func watchProgress(_ context: ServiceContext, send: @escaping () -> Void) {
     guard let wanted = options.progressInterval, !isFinished else { return }
     let interval = Subscription.progressInterval(
@@ -247,8 +248,11 @@ final class Subscription: RoundMember {
     let due = max(lastFrameAt, context.startedAt) + interval
     let instant = NIODeadline.now()
     progressTimer = context.schedule(at: due > instant ? due : instant + interval) {
-      if .now() >= self.lastFrameAt + interval { send() }
-      self.watchProgress(context, send: send)
+      context.upkeep.add(of: self.uid) {
+        guard !self.isFinished else { return }
+        if .now() >= self.lastFrameAt + interval { send() }
+        self.watchProgress(context, send: send)
+      }
     }
   }
 
