@@ -7,10 +7,10 @@ import WidgetModel
 /// Selectors of ids or kinds alone become reference counts, so one lookup tests them all.
 struct WatchedSelectors {
   private var everything = 0
-  private var ids: [WidgetID: Int] = [:]
+  private var ids = CountedIDs()
   private var kinds: [KindName: Int] = [:]
-  private var plain: [Selector: Counted] = [:]
-  private var expressions: [Selector: Counted] = [:]
+  private var plain: [KeptHash<Selector>: Counted] = [:]
+  private var expressions: [KeptHash<Selector>: Counted] = [:]
 
   private struct Counted {
     let test: WidgetTest
@@ -33,19 +33,20 @@ struct WatchedSelectors {
 
   mutating func add(_ selector: Selector, in store: borrowing WidgetStore) {
     if count(selector, by: 1) { return }
-    let isPlain = selector.expression.isEmpty
-    let known = isPlain ? plain[selector] : expressions[selector]
+    let (key, isPlain) = (KeptHash(selector), selector.expression.isEmpty)
+    let known = isPlain ? plain[key] : expressions[key]
     var counted = known ?? Counted(test: store.test(for: selector), count: 0)
     counted.count += 1
-    if isPlain { plain[selector] = counted } else { expressions[selector] = counted }
+    if isPlain { plain[key] = counted } else { expressions[key] = counted }
   }
 
   mutating func remove(_ selector: Selector) {
     if count(selector, by: -1) { return }
+    let key = KeptHash(selector)
     for path in [\WatchedSelectors.plain, \.expressions] {
-      guard var counted = self[keyPath: path][selector] else { continue }
+      guard var counted = self[keyPath: path][key] else { continue }
       counted.count -= 1
-      self[keyPath: path][selector] = counted.count > 0 ? counted : nil
+      self[keyPath: path][key] = counted.count > 0 ? counted : nil
     }
   }
 
@@ -57,7 +58,8 @@ struct WatchedSelectors {
     if selector.isEverything {
       everything += step
     } else if selector.kinds.isEmpty {
-      for id in selector.idSet { WatchedSelectors.add(step, to: &ids[id]) }
+      // An id that is named twice counts twice.
+      for id in selector.ids { if step > 0 { ids.add(id) } else { ids.remove(id) } }
     } else if selector.ids.isEmpty {
       for kind in Set(selector.kinds) { WatchedSelectors.add(step, to: &kinds[kind]) }
     } else {
@@ -105,7 +107,7 @@ struct WatchedSelectors {
     atMost costMax: Int
   ) -> Bool {
     cost += 1
-    if everything > 0 || ids[id] != nil || kinds[kind] != nil { return true }
+    if everything > 0 || ids.contains(id) || kinds[kind] != nil { return true }
     guard plain.count <= WatchedSelectors.plainMax else { return true }
     for counted in plain.values {
       guard cost < costMax else { return true }

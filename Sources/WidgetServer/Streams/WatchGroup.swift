@@ -4,7 +4,7 @@ import WidgetModel
 
 /// All subscriptions with the same filter. Their messages are encoded once for all.
 final class WatchGroup: RoundMember {
-  let filter: Filter
+  let key: KeptHash<Filter>
   let filterHash: UInt64
   /// The current members are those that are caught up.
   var members = RoundMembers<Subscription>()
@@ -73,11 +73,12 @@ final class WatchGroup: RoundMember {
     }
 
     /// The memory of the terms: ids, kinds, families, label conditions, keys of the mask and names
-    /// of events. The compiled expression counts separately.
+    /// of events. The compiled expression counts separately. Each id also has an entry among the
+    /// watched ids (`WatchedSelectors`), or in the set of a `WidgetTest`.
     var termBytes: Int {
       let (selector, mask) = (selector, mask)
       var bytes = selector.families.count
-      for id in selector.ids { bytes += Filter.bytes(of: id.rawValue) }
+      for id in selector.ids { bytes += Filter.bytes(of: id.rawValue) + Filter.entryBytes }
       // Each kind is in a set, too.
       for kind in selector.kinds { bytes += 2 * Filter.bytes(of: kind.rawValue) }
       for label in selector.labels {
@@ -89,6 +90,9 @@ final class WatchGroup: RoundMember {
       for text in eventNames { bytes += Filter.bytes(of: text) }
       return bytes
     }
+
+    /// The memory of an id's entry in a table, with the room for further entries.
+    private static let entryBytes = 48
 
     /// The memory of a text in an array. Texts of up to 15 bytes need no other storage.
     private static func bytes(of text: String) -> Int {
@@ -103,8 +107,11 @@ final class WatchGroup: RoundMember {
   /// The memory of the filter's terms, in bytes.
   let termBytes: Int
 
-  init(_ filter: Filter) {
-    self.filter = filter
+  convenience init(_ filter: Filter) { self.init(KeptHash(filter)) }
+
+  init(_ key: KeptHash<Filter>) {
+    let filter = key.value
+    self.key = key
     termBytes = filter.termBytes
     content = ContentChoice(filter.contentFamily, filter.mask, isRedacted: filter.isRedacted)
     filterHash = WatchGroup.hash(filter)
@@ -113,6 +120,7 @@ final class WatchGroup: RoundMember {
 
   deinit { horizon.forget() }
 
+  var filter: Filter { key.value }
   var isEmpty: Bool { members.isEmpty }
 
   /// The date until which the members know the content of widgets; see `upcomingEntries`.

@@ -14,7 +14,7 @@ final class WatchRounds {
   let storage: StorageHealth
   let frames: FrameMaker
   private let evictions: ContentEvictions
-  private var groups: [WatchGroup.Filter: WatchGroup] = [:]
+  private var groups: [KeptHash<WatchGroup.Filter>: WatchGroup] = [:]
   /// All groups. The current ones have members that are caught up.
   var roster = RoundMembers<WatchGroup>()
   /// Streams that are behind and may be able to take more.
@@ -73,11 +73,14 @@ final class WatchRounds {
   // MARK: - Members
 
   /// The group of all streams with the same filter. A new group begins with its first member.
-  func group(_ filter: WatchGroup.Filter) -> WatchGroup { groups[filter] ?? WatchGroup(filter) }
+  func group(_ filter: WatchGroup.Filter) -> WatchGroup {
+    let key = KeptHash(filter)
+    return groups[key] ?? WatchGroup(key)
+  }
 
   func add(_ subscription: Subscription) {
     let group = subscription.group
-    if groups.updateValue(group, forKey: group.filter) == nil {
+    if groups.updateValue(group, forKey: group.key) == nil {
       roster.add(group)
       group.filter.contentFamily.map { context.keepContent(of: $0) }
     }
@@ -90,7 +93,7 @@ final class WatchRounds {
     let group = subscription.group
     group.members.remove(subscription)
     if subscription.delaysChanges { endDelays(of: group) }
-    if group.isEmpty, groups.removeValue(forKey: group.filter) != nil {
+    if group.isEmpty, groups.removeValue(forKey: group.key) != nil {
       roster.remove(group)
       frames.horizons.remove(group)
       group.filter.contentFamily.map { evictions.dropContent(of: $0, by: subscription.uid) }
