@@ -260,6 +260,7 @@ import WidgetStorage
       }
       return { next in
         defer { for watcher in watchers { watcher.client.close() } }
+        try next.eventually { $0.streams.count == 2 }
         let provider = try RawProvider(next.connect())
         try provider.open(includeAudience: true)
         #expect(try provider.audience() == ProvideAudience(attached: [.make("b")]))

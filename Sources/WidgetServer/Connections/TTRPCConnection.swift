@@ -24,6 +24,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private var output: ConnectionOutput
   /// The state from the process that served this connection before.
   private var former: HandedConnection?
+  /// The streams of that process that are not taken over yet, the last one first.
+  private var untaken: [HandedStream] = []
   private var context: ChannelHandlerContext?
   private var reader = FrameReader()
   private var streams: ServerStreams
@@ -111,8 +113,12 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// Whether there may be work: kinds are compiled also for a peer that takes no answers.
   private var mayWork: Bool { preparing == nil ? takesFrames : !isClosed }
 
-  /// Processes the received frames, until the slice is over.
+  /// Takes streams over, and then processes the received frames, until the slice is over.
   func work(_ slice: TimeSlice) -> Bool {
+    while let stream = untaken.popLast() {
+      takeOver(stream)
+      if slice.isOver { return true }
+    }
     while mayWork {
       if let preparing {
         guard preparing.kinds.work(slice) else { return true }
@@ -190,7 +196,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     preparing?.kinds.cancel()
     preparing = nil
     for sink in sinks.values { sink.lose(service.context.upkeep) }
-    sinks.removeAll()
+    (sinks, untaken) = ([:], [])
     service.connections.closed(self)
     context.fireChannelInactive()
   }
@@ -198,6 +204,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// Closes the connection when everything that was written has been sent.
   func closeWhenFlushed() {
     guard let context else { return }
+    for stream in untaken { endStream(stream.streamID, .shuttingDown) }
     flushOutgoing()
     let channel = context.channel
     context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
@@ -214,7 +221,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   // MARK: - Changing processes
 
   var canBeHandedOver: Bool { true }
-  var streamCount: Int { sinks.count }
+  var streamCount: Int { sinks.count + untaken.count }
 
   func handOver() -> (connection: HandedConnection, socket: CInt)? {
     guard let context, context.channel.isActive, !isClosed else { return nil }
@@ -224,13 +231,14 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     guard let unsent = output.unsent(bufferedByChannel: buffered) else { return nil }
     let duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0)
     guard duplicate >= 0, let name = HandedOver.identity(of: duplicate) else { return nil }
+    let taken = sinks.values.sorted { $0.streamID < $1.streamID }.compactMap { sink in
+      sink.stream.map { $0.handOver(streamID: sink.streamID) }
+    }
     let connection = HandedConnection(
       name: name, lastStreamID: streams.lastStreamID,
       received: Array(reader.held.readableBytesView),
       discardBytes: UInt32(clamping: reader.discardBytes), unsent: unsent,
-      streams: sinks.values.sorted { $0.streamID < $1.streamID }.compactMap { sink in
-        sink.stream.map { $0.handOver(streamID: sink.streamID) }
-      })
+      streams: taken + untaken.reversed())
     isClosed = true
     context.close(promise: nil)
     return (connection, duplicate)
@@ -250,20 +258,22 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       lastStreamID: former.lastStreamID,
       openStreamIDs: former.streams.map(\.streamID))
     write(ByteBuffer(bytes: former.unsent))
-    for stream in former.streams {
-      let sink = TTRPCStreamSink(connection: self, streamID: stream.streamID)
-      sinks[stream.streamID] = sink
-      do throws(RPCStatus) {
-        sink.stream = try service.takeOver(stream, sink: sink, peer: peer, level: level)
-      } catch {
-        endStream(stream.streamID, error)
-      }
-    }
+    untaken = former.streams.reversed()
     touch()
     reader = FrameReader(
       held: ByteBuffer(bytes: former.received), discardBytes: Int(former.discardBytes))
     hasUnseenFrames = true
     service.context.work.enqueue(self)
+  }
+
+  private func takeOver(_ stream: HandedStream) {
+    let sink = TTRPCStreamSink(connection: self, streamID: stream.streamID)
+    sinks[stream.streamID] = sink
+    do throws(RPCStatus) {
+      sink.stream = try service.takeOver(stream, sink: sink, peer: peer, level: level)
+    } catch {
+      endStream(stream.streamID, error)
+    }
   }
 
   // MARK: - Frames in

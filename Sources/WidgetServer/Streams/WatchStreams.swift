@@ -210,7 +210,12 @@ final class WatchStreams {
     let cursor = handed.transfer?.startedRevision ?? handed.cursor
     let theme = context.store.theme.revision
     subscription.continue(handed, theme: theme <= cursor ? theme : nil)
-    if handed.lacksStore { subscription.forgetStore() } else { rounds.knowsStore(subscription) }
+    // The store may take no changes since this process began.
+    if handed.lacksStore || rounds.storage.failure != nil {
+      subscription.forgetStore()
+    } else {
+      rounds.knowsStore(subscription)
+    }
     watchProgress(of: subscription)
     return subscription
   }
