@@ -174,7 +174,8 @@ import WidgetProto
         while service.providers.hasMore { service.providers.serve() }
         return sink.counts
       }
-      #expect(counts.count == 3_001 && counts.values.allSatisfy { $0 == 1 })
+      #expect(counts.count == 3_001)
+      #expect(counts.filter { $0.value != 1 } == [:])
     }
   }
 
