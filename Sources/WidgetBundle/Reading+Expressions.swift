@@ -22,16 +22,13 @@ struct Variables {
 /// Expressions and templates.
 extension Reading {
   /// The reason why expressions know no time zone of this name; nil if they may know it.
-  ///
-  /// - Parameter advice: the hint if no name is near.
-  func mistake(
-    inZone name: String, or advice: String = "use a name such as Europe/Berlin, or =parameters.zone"
-  ) -> PropertyMismatch? {
+  func mistake(inZone name: String) -> PropertyMismatch? {
     guard !TimeZoneRules.mayBeName(name, in: timeZones) else { return nil }
     let suggestion = TimeZoneRules.suggestion(for: name, in: timeZones)
     return PropertyMismatch(
       message: "there is no time zone \"\(name.prefix(64))\"",
-      hint: suggestion.map { "did you mean \($0)?" } ?? advice)
+      hint: suggestion.map { "did you mean \($0)?" }
+        ?? "use a name such as Europe/Berlin, or =parameters.zone")
   }
 
   /// An expression where only an expression is allowed. A `=` in front of it is allowed.

@@ -121,10 +121,11 @@ extension TemplateReader {
     if let problem = property.patternProblem(value) {
       throw PropertyMismatch(message: problem, hint: "")
     }
-    if type.role == .date, property.name == "zone", case .string(let zone) = value,
-      let mistake = reading.mistake(inZone: zone, or: "write it like Europe/Berlin or +02:00")
-    {
-      throw mistake
+    if let problem = property.zoneProblem(value, in: reading.timeZones) {
+      guard case .string(let zone) = value,
+        let near = TimeZoneRules.suggestion(for: zone, in: reading.timeZones)
+      else { throw problem }
+      throw PropertyMismatch(message: problem.message, hint: "did you mean \(near)?")
     }
     let hasParts = property.type == .runs || property.type == .columns
     return try property.type.fitted(

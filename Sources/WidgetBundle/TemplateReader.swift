@@ -83,9 +83,7 @@ final class TemplateReader {
     for child in children(object, type, main) {
       if let child = self.node(child, inner, form: fields) { node.children.append(child) }
     }
-    for (name, mismatch) in node.contradictions(isTimeZone: {
-      TimeZoneRules.mayBeName($0, in: reading.timeZones)
-    }) {
+    for (name, mismatch) in node.contradictions {
       let isMain = name == type.mainProperty
       reading.report(
         object[name] ?? (isMain ? main : nil) ?? object.item, mismatch.message, hint: mismatch.hint)

@@ -2,11 +2,7 @@ extension NodeTemplate {
   /// The properties whose constants contradict another part of the node, with the reasons, by name.
   ///
   /// It ignores constants that do not fit their property, and expressions.
-  ///
-  /// - Parameter isTimeZone: Whether a time zone of that name exists.
-  public func contradictions(
-    isTimeZone: (String) -> Bool
-  ) -> [(property: String, mismatch: PropertyMismatch)] {
+  public var contradictions: [(property: String, mismatch: PropertyMismatch)] {
     var found: [(property: String, mismatch: PropertyMismatch)] = []
     if let mismatch = accessoryMismatch { found.append(("accessory", mismatch)) }
     for range in type.ranges {
@@ -15,15 +11,6 @@ extension NodeTemplate {
         let mismatch = type.mismatch(of: range, among: constants)
       else { continue }
       found.append((properties[range.least] == nil ? range.most : range.least, mismatch))
-    }
-    if type.role == .date, case .string(let zone)? = constant("zone"), !isTimeZone(zone) {
-      found.append(
-        (
-          "zone",
-          PropertyMismatch(
-            message: "there is no time zone \"\(zone.prefix(60))\"",
-            hint: "write it like Europe/Berlin or +02:00")
-        ))
     }
     return found
   }

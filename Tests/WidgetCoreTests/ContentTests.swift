@@ -349,6 +349,35 @@ struct ContentTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test(arguments: ["Mars/Base", "../../etc/passwd", "Europe/Atlantis\n"])
+  func `a computed time zone that does not exist is the node's problem`(zone: String) throws {
+    let root = NodeTemplate(
+      id: "date", type: .date,
+      properties: [
+        "zone": Binding("data.zone"),
+        "date": Binding("timestamp('2026-07-01T12:00:00Z')"),
+      ])
+    var store = Store(
+      image: StoreImage(epoch: 7),
+      timeZones: { ["Etc/UTC", "Europe/Berlin"].contains($0) ? .utc : nil })
+    try store.register([Kind(name: "k", isOpen: true, content: [ContentTemplate(root: root)])])
+    try store.create("w", kind: "k", data: ["zone": .string("Europe/Berlin")])
+    #expect(store.widget("w")?.content?["date"]?.properties["zone"] == .string("Europe/Berlin"))
+    #expect(store.widget("w")?.content?["date"]?.problem == "")
+    try store.set("w", ["zone": .string(zone)])
+    let node = try #require(store.widget("w")?.content?["date"])
+    #expect(node.properties["zone"] == nil)
+    #expect(
+      node.problem
+        == "zone: there is no time zone \"\(zone.replacing("\n", with: "\\n"))\"; "
+        + "write it like Europe/Berlin or +02:00")
+    for known in ["+02:00", ""] {
+      try store.set("w", ["zone": .string(known)])
+      #expect(store.widget("w")?.content?["date"]?.problem == "", "\(known)")
+    }
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `a restored widget has the same content, and earlier readers get all of it`() throws {
     var store = try store()
     try store.set("a", ["items": .list([Self.item("x", "X")]), "count": .int(5)])

@@ -89,7 +89,7 @@ struct ContentCompiler {
       return ContentProgram(
         root: blocks[0].block,
         hasStatus: kind.data.contains { $0.name == ContentCompiler.statusKey },
-        hasEntries: kind.hasEntries)
+        hasEntries: kind.hasEntries, timeZones: timeZones)
     }
     return nil
   }
@@ -171,7 +171,7 @@ struct ContentCompiler {
     node = OpenNode(
       place: place,
       rest: template.properties.sorted { $0.key.precedesByBytes($1.key) }[...],
-      contradictions: template.contradictions { TimeZoneRules.mayBeName($0, in: timeZones) })
+      contradictions: template.contradictions)
   }
 
   /// Compiles the next property of the open node, or ends the node.
@@ -191,7 +191,7 @@ struct ContentCompiler {
         return Value?.none
       }
       do throws(PropertyMismatch) {
-        return try property.fitted(value)
+        return try property.fitted(value, in: timeZones)
       } catch {
         if mismatch == nil { mismatch = Problem(place, error.description) }
         return nil
@@ -382,8 +382,11 @@ extension NodeProperty {
   var takesText: Bool { type == .field(.string) }
 
   /// A value in the form that nodes have.
-  func fitted(_ value: Value) throws(PropertyMismatch) -> Value {
+  func fitted(
+    _ value: Value, in timeZones: WidgetStore.TimeZones?
+  ) throws(PropertyMismatch) -> Value {
     if let problem = patternProblem(value) { throw PropertyMismatch(message: problem, hint: "") }
+    if let problem = zoneProblem(value, in: timeZones) { throw problem }
     if takesText, let text = ExpressionValue(value).text { return .string(text) }
     return try type.fitted(value, as: name)
   }

@@ -13,6 +13,7 @@ struct ContentEvaluation {
   /// The cost so far, including the nodes that were made.
   private(set) var spent = 0
   let limits: StoreLimits
+  private let timeZones: WidgetStore.TimeZones?
   let revision: Revision
   /// The start of failures that this evaluation finds.
   let time: Timestamp
@@ -37,6 +38,7 @@ struct ContentEvaluation {
     }
     if program.hasEntries { bindings.values.append(EntryVariable.value(of: record)) }
     self.limits = limits
+    timeZones = program.timeZones
     budget = limits.contentCostMax
     revision = record.revision
     self.time =
@@ -100,7 +102,7 @@ struct ContentEvaluation {
     case .failure(let error): return .failure(error)
     case .success(let value):
       do throws(PropertyMismatch) {
-        return .success(try property.fitted(value))
+        return .success(try property.fitted(value, in: timeZones))
       } catch {
         return .failure(Failure(message: error.description))
       }

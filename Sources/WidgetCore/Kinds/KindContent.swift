@@ -124,13 +124,16 @@ final class ContentProgram: Sendable {
   let hasEmbeds: Bool
   /// Whether nodes can be private. Those in embeds do not count.
   let mayBePrivate: Bool
+  /// The time zones that nodes can name.
+  let timeZones: WidgetStore.TimeZones?
   /// The ids of the nodes outside rows.
   private let nodeIDs: Set<String>
   /// The ids of the template's nodes in rows.
   private let rowNodeIDs: Set<String>
 
-  init(root: Block, hasStatus: Bool, hasEntries: Bool) {
+  init(root: Block, hasStatus: Bool, hasEntries: Bool, timeZones: WidgetStore.TimeZones?) {
     self.root = root
+    self.timeZones = timeZones
     self.hasStatus = hasStatus
     self.hasEntries = hasEntries
     readsWidget = root.inputs.contains(.widget)

@@ -7,6 +7,18 @@ extension NodeProperty {
     guard name == "format", case .string(let pattern) = value else { return nil }
     return DatePattern.problem(pattern, isRead: false)
   }
+
+  /// The reason why a value of a date's `zone` is no time zone. Nil for other properties.
+  public func zoneProblem(
+    _ value: Value, in timeZones: (@Sendable (String) -> TimeZoneRules?)?
+  ) -> PropertyMismatch? {
+    guard name == "zone", case .string(let zone) = value,
+      !TimeZoneRules.mayBeName(zone, in: timeZones)
+    else { return nil }
+    return PropertyMismatch(
+      message: "there is no time zone \(SyntaxPrinter.quoted(String(zone.prefix(64))))",
+      hint: "write it like Europe/Berlin or +02:00")
+  }
 }
 
 /// Dates by a pattern in the manner of `strftime`, or by a style such as `long`.
