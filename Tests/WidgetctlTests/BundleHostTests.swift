@@ -371,6 +371,24 @@ import WidgetModel
 
   @Test(
     arguments: [
+      (true, false, true), (false, true, false), (nil, true, true), (nil, false, false),
+    ] as [(Bool?, Bool, Bool)])
+  func `the bundle, not its stale widget, says whether the program of an event runs`(
+    told: Bool?, isConnected: Bool, runs: Bool
+  ) {
+    var kind = RegisteredKind(
+      kind: Kind(name: Samples.kind("k")), provider: "bundle/feed", isAttended: true)
+    kind.isProviderConnected = isConnected
+    let bundle = told.map { told in
+      LiveSamples.widget("bundle/feed") { $0.data = ["runs": .bool(told)] }
+    }
+    #expect(OutcomeWait.runs(kind, bundle) == runs)
+    kind.isAttended = false
+    #expect(OutcomeWait.runs(kind, bundle) == told)
+  }
+
+  @Test(
+    arguments: [
       (.running(folders: ["/a"]), "widgetd-host runs; `widgetctl get w --field data.status`"),
       (.returning(folders: []), BundleHost.waiting), (.missing(), "no widgetd-host runs: `"),
       (.unknown, "run `widgetctl doctor`"),

@@ -362,6 +362,19 @@ import WidgetTerminal
     #expect(try press(Self.facts("sysmon"), LiveSamples.widget("w")) == "")
   }
 
+  @Test func `a bundle whose previous version runs takes the events of its stale widgets`() throws {
+    let bundle = LiveSamples.widget("bundle/feed") {
+      $0.data = [
+        "state": .string("failed"), "problem": .string("feed.yaml:3:1: no"), "runs": .bool(true),
+      ]
+    }
+    let facts = Self.facts("bundle/feed", [Self.host(isStale: false), bundle])
+    #expect(try press(facts, Self.failed("no")) == "")
+    #expect(try press(facts, Self.stale()) == "")
+    #expect(
+      facts.staleness(of: Self.failed("no"))?.words(Self.dates) == "posts failed for 1m: no")
+  }
+
   @Test func `a long notice takes more rows, and its end is visible`() throws {
     var board = try LiveSamples.board([LiveSamples.widget("a", lines: 30)])
     board.notice = (0..<30).map { "word\($0)" }.joined(separator: " ")

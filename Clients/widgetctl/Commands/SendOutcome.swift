@@ -66,10 +66,16 @@ struct OutcomeWait: Sendable {
       GetWidgetRequest(id: request.widgetID), options: options
     ).widget
     var kind: RegisteredKind?
+    var bundle: Widget?
     if let widget {
       kind = try? await session.client.getKind(
         GetKindRequest(name: widget.kind), options: options
       ).kind
+    }
+    // The host reports the state of a bundle in the widget with the provider's name.
+    if let kind, kind.isOfHost, let id = WidgetID(kind.provider) {
+      bundle = try? await session.client.getWidget(GetWidgetRequest(id: id), options: options)
+        .widget
     }
     let isStored = kind.map { !$0.kind.hasLosableEvents }
     return CommandFailure(
@@ -77,7 +83,17 @@ struct OutcomeWait: Sendable {
       OutcomeWait.words(
         event: answer.sequence, of: request.widgetID, within: time, isStored: isStored,
         isReduced: kind.map { $0.kind.reduces(request) } ?? false,
-        isProvided: widget.map { !$0.isStale }, host: await BundleHost.ask(global)))
+        isProvided: kind.flatMap { OutcomeWait.runs($0, bundle) },
+        host: await BundleHost.ask(global)))
+  }
+
+  /// Whether the program that handles a kind's events runs. Nil if this is unknown. A stale widget
+  /// does not show it: a failed source makes the widgets of a running bundle stale.
+  ///
+  /// - Parameter bundle: the status widget of the kind's bundle, if it exists.
+  static func runs(_ kind: RegisteredKind, _ bundle: Widget?) -> Bool? {
+    if case .bool(let runs)? = bundle?.data["runs"] { return runs }
+    return kind.isAttended ? kind.isProviderConnected : nil
   }
 
   /// The outcome that the command waits for.
@@ -108,7 +124,7 @@ struct OutcomeWait: Sendable {
   /// - Parameters:
   ///   - isStored: whether the event waits for its provider; nil if this is unknown.
   ///   - isReduced: whether the kind has reducers for the event. The daemon ran them with the event.
-  ///   - isProvided: whether the widget is fresh; it is fresh while its bundle runs.
+  ///   - isProvided: whether the widget's bundle runs; nil if this is unknown.
   static func words(
     event: UInt64, of id: WidgetID, within time: String, isStored: Bool?, isReduced: Bool = false,
     isProvided: Bool?, host: BundleHost

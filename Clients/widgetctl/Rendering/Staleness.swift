@@ -79,7 +79,7 @@ struct Staleness: Sendable {
     }
     if let host, host.isStale { return .hostEnded(host.updateTime) }
     if let bundle, let state = bundle.data["state"]?.plainText.onOneLine, state != "running",
-      state != "failing"
+      state != "failing", failed.isEmpty || bundle.data["runs"] != .bool(true)
     {
       return .bundle(state: state, problem: problem(of: bundle, kind))
     }
@@ -119,6 +119,7 @@ struct Staleness: Sendable {
     case .silent(let name, _): return "no answer comes from \(name)"
     case .hostEnded, .noHost: return "no widgetd-host runs the kind \"\(kind.kind.name)\""
     case .bundle(let state, _):
+      guard self.bundle?.data["runs"] != .bool(true) else { return nil }
       let bundle = OwnerName.bundle(kind.provider) ?? kind.provider
       return "bundle \(bundle) \(state == "failed" ? "does not run" : "is \(state)")"
     case .provider(let name), .providerAway(let name):
