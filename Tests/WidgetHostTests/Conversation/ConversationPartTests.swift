@@ -67,7 +67,9 @@ struct ConversationPartTests {
 
   // MARK: Standing
 
-  @Test func `a bundle in a folder of another host is stopped, and no version of it runs`() throws {
+  /// The lines for the log after the daemon has listed bundle `a`, which an earlier host ran from
+  /// `/c/a`. That folder still exists, and is not in a folder of this host.
+  private func reports(of work: inout StandingWork) throws -> [String]? {
     var known = Widget(
       id: try #require(WidgetID("bundle/a")), kind: try #require(KindName("bundle")),
       applySet: HostState.provider)
@@ -75,13 +77,43 @@ struct ConversationPartTests {
       "id": .string("a"), "path": .string("/c/a"), "loaded": .timestamp(.epoch),
       "state": .string("running"), "runs": .bool(true),
     ]
-    var work = StandingWork()
     work.list(with: call(1))
     _ = work.answered(.success(.widgets([known])), at: .zero, limits)
     work.look(with: call(2))
-    _ = work.answered(.success(.absences([:])), at: .zero, limits)
+    let answered = work.answered(.success(.absences([:])), at: .zero, limits)
+    return if case .remembered(_, let reports) = answered { reports } else { nil }
+  }
+
+  @Test func `a bundle in a folder of another host is stopped, and no version of it runs`() throws {
+    var work = StandingWork()
+    let lines = try reports(of: &work)
+    #expect(
+      lines == ["bundle a in /c/a is not in a folder of this host; its widgets stay and are stale"])
     let spec = try #require(work.all.first)
     #expect(spec.data["state"] == .string("stopped") && spec.data["runs"] == .bool(false))
+  }
+
+  @Test func `a bundle that this host runs from another folder is not called stale`() throws {
+    let id = try #require(WidgetID("bundle/a"))
+    let kind = try #require(KindName("bundle"))
+    func spec(_ loaded: Value) -> WidgetSpec {
+      WidgetSpec(
+        id: id, kind: kind, family: .small,
+        data: ["id": .string("a"), "path": .string("/d/a"), "loaded": loaded])
+    }
+    var work = StandingWork()
+    work.set([spec(.timestamp(.epoch))])
+    let lines = try reports(of: &work)
+    #expect(lines == [])
+    #expect(work.all == [spec(.timestamp(.epoch))])
+    // The bundle is removed. The other folder is not this host's, and had nothing.
+    work.set([])
+    #expect(work.all.isEmpty)
+    // The file in this host's folder has a mistake, so that no host runs the bundle.
+    var broken = StandingWork()
+    broken.set([spec(.null)])
+    let others = try reports(of: &broken)
+    #expect(others?.count == 1)
   }
 
   // MARK: Holds

@@ -263,6 +263,8 @@ struct StandingWork: Sendable {
         bundles.append(bundle)
         continue
       }
+      // This host runs the bundle from another folder, so its widgets are fresh.
+      guard !specs.contains(where: { $0.id == widget.id && $0.hasRun }) else { continue }
       // A bundle whose folder still exists belongs to another host, or to this host with other
       // settings.
       let words = "\(bundle.path) is not in a folder of this host"
