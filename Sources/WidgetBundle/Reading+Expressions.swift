@@ -258,8 +258,8 @@ extension Reading {
     }
   }
 
-  /// The place in the file of a byte of a scalar's text. Nil if the place is unknown, as in text
-  /// with escapes.
+  /// The place in the file of a byte of a scalar's text. Nil if the place is unknown, as in a block
+  /// whose lines are not joined.
   private func position(
     of offset: Int, in text: String, _ node: SourceNode
   ) -> (line: Int, column: Int)? {
@@ -268,12 +268,11 @@ extension Reading {
     let before = String(decoding: text.utf8.prefix(offset), as: UTF8.self).unicodeScalars
     if rest.starts(with: text.unicodeScalars) { return (node.line, node.column + before.count) }
     guard let sign = rest.first else { return nil }
-    if sign == "\"" || sign == "'" {
-      guard rest.dropFirst().starts(with: text.unicodeScalars) else { return nil }
-      return (node.line, node.column + 1 + before.count)
-    }
     if sign == ">" { return position(of: before.count, inFolded: text, node) }
-    guard sign == "|" else { return nil }
+    guard sign == "|" else {
+      var written = WrittenText(node, in: lines)
+      return written?.place(of: before.count, in: text)
+    }
     // A literal block: its lines are below, all of them further in.
     let inside = before.split(separator: "\n", omittingEmptySubsequences: false)
     let all = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)

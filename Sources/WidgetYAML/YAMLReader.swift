@@ -174,7 +174,7 @@ public struct YAMLReader: ~Copyable {
   }
 
   /// The place of a mark. A mark behind the last word of the text is moved to the end of that word's
-  /// line, so that the line can be shown.
+  /// line, so that the line can be shown. A tab there stays, because it is the mistake.
   private func placeInText(_ mark: yaml_mark_t) -> YAMLPlace {
     let blanks = Set(" \t\r\n".utf8)
     guard let last = bytes.lastIndex(where: { !blanks.contains($0) }) else {
@@ -182,7 +182,17 @@ public struct YAMLReader: ~Copyable {
     }
     let end = place(ofByte: last + 1)
     let place = YAMLReader.place(mark)
-    return place.line > end.line ? end : place
+    return place.line > end.line && !isTab(at: Int(mark.index)) ? end : place
+  }
+
+  /// - Parameter index: the number of characters before it.
+  private func isTab(at index: Int) -> Bool {
+    var left = index
+    for byte in bytes where byte & 0xC0 != 0x80 {
+      guard left > 0 else { return byte == UInt8(ascii: "\t") }
+      left -= 1
+    }
+    return false
   }
 
   private func place(ofByte offset: Int) -> YAMLPlace {

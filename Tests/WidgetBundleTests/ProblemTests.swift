@@ -83,7 +83,12 @@ import WidgetModel
       "unknown variable 'dta'",
       hint: "'data'"),
     Mistake("content: {label: =1 +}", "1:22", "ends too early"),
-    Mistake("content: {label: \"=\\\"\\\" + x\"}", "1:18", "unknown variable 'x' (at 1:6)"),
+    Mistake("content: {label: \"=\\\"\\\" + x\"}", "1:27", "unknown variable 'x'"),
+    Mistake("content: {label: \"=data.m + \\\"x\\\"\"}", "1:25", "unknown field 'm'"),
+    Mistake("content: {label: '=1 == 1 ? ''a'' : data.m'}", "1:42", "unknown field 'm'"),
+    Mistake("content: {label: \"=\\x27\\u00e9\\U0001f600' + x\"}", "1:44", "variable 'x'"),
+    Mistake("content:\n  label: =1 +\n\n    dta.n", "4:5", "unknown variable 'dta'"),
+    Mistake("content:\n  label: \"=1 + \\\n    2 +\n    dta.n\"", "4:5", "variable 'dta'"),
     Mistake("content: {gauge: =data.text}", "1:19", "gives string, but \"value\" of a gauge"),
     Mistake("on: {click: {set: {n: '\"x\"'}}}", "1:24", "gives string, but \"n\""),
     Mistake("on: {click: {set: {m: '1'}}}", "1:20", "no data \"m\"", hint: "\"n\""),
@@ -323,6 +328,17 @@ import WidgetModel
     #expect(problems[index].hint.contains(mistake.hint), "\(problems[index])")
     #expect(problems[index].excerpt.contains("^"))
     #expect(!problems[index].message.hasSuffix("."))
+    #expect(!problems[index].message.contains("(at "))
+  }
+
+  @Test func `a mistake behind escapes of JSON has its place`() throws {
+    let json = #"""
+      {"bundle": "b", "format": 1, "version": "1.0.0", "kinds": {"k": {"content":
+        {"label": "=\"\ud83d\ude00\" + x"}}}}
+      """#
+    let problem = try #require(Samples.problems(json).first)
+    #expect(problem.line == 2 && problem.column == 34, "\(problem)")
+    #expect(problem.message == "unknown variable 'x'")
   }
 
   @Test(arguments: [

@@ -129,6 +129,7 @@ private func flow(_ node: YAMLNode) -> String {
       "x: [a b\n  c: d\n  e f: [g]]", "2:4", "a comma or the closing",
       "if the value is one text, put it in quotes, as in '"),
     Mistake("{\n  \"a\": 1\n  \"b\": 2\n}\n", "3:6", "a comma or the closing", "in quotes"),
+    Mistake("a:\n  label: a\n \t\n", "3:2", "a tab cannot indent YAML", "indent with spaces"),
     Mistake("name: ]", "1:7", "a value cannot begin with \"]\"", "put the text in quotes"),
     Mistake("name: |x", "1:8", "a block of text begins in the line after", "quotes: '|x'"),
     Mistake("if: !data.a || data.b", "1:5", "begins with \"!\"", "quotes: '!data.a || data.b'"),
