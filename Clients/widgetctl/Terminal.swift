@@ -197,6 +197,6 @@ enum Input {
       return CommandFailure(.notFound, "\(path): there is no such file; check the path")
     }
     return CommandFailure(
-      ExitStatus(errno: error), "\(path): cannot be read: \(String(cString: strerror(error)))")
+      ExitStatus(errno: error), "\(path) cannot be read: \(String(cString: strerror(error)))")
   }
 }

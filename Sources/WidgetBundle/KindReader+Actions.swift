@@ -121,8 +121,7 @@ extension KindReader {
   /// result.
   private static let verbs = [
     "http", "command", "dbus", "socket", "show", "hide", "enable", "disable", "toggle", "reload",
-    "emit",
-    "run", "cancel",
+    "emit", "run", "cancel",
   ]
   /// The verbs that give a result.
   private static let resultVerbs = ["http", "command", "dbus", "socket"]
@@ -227,7 +226,7 @@ extension KindReader {
       if case .scalar("all", _) = item.node.content { return .reload([]) }
       let names = reading.oneOrMore(item).compactMap { item -> String? in
         guard let name = reading.text(item, "a source's name") else { return nil }
-        if sourceNames.contains(name) { return name }
+        if sourceNames.contains(name) || !context.hasHost { return name }
         reading.report(
           item, "there is no source \"\(name.prefix(64))\"",
           hint: reading.suggestion(name, among: sourceNames + ["all"]))
@@ -239,7 +238,7 @@ extension KindReader {
       return reading.text(item, "an action's name").flatMap { run($0, item) }
     default:
       guard let name = reading.text(item, "an action's name") else { return nil }
-      guard actionNames.contains(name) else {
+      guard actionNames.contains(name) || !context.hasHost else {
         reading.report(
           item, "there is no action \"\(name.prefix(64))\"",
           hint: reading.suggestion(name, among: actionNames))
@@ -260,7 +259,9 @@ extension KindReader {
     guard let id = reading.template(item, variables, giving: .string, for: "a widget's id") else {
       return nil
     }
-    guard let text = id.constantText, !context.widgetIDs.contains(text) else { return id }
+    guard context.hasHost, let text = id.constantText, !context.widgetIDs.contains(text) else {
+      return id
+    }
     if text == "self" {
       // A list can have other ids beside `self`.
       return reading.compile(

@@ -48,7 +48,7 @@ extension KindReader {
         item, "\"\(text.prefix(80))\" is not the name of a service",
         hint: "write org.example.Name, or org.example.* for all names with this prefix")
     }
-    if !context.permissions.allowsBus(text) {
+    if context.hasHost, !context.permissions.allowsBus(text) {
       reading.report(
         item, "the bundle may not use \(text)", hint: "add \(text) to permissions.dbus")
     }

@@ -46,6 +46,10 @@ extension KindReader {
     if let other = object["url"] {
       reading.report(other, "a request has a URL or a service", hint: "keep one of them")
     }
+    guard context.hasHost else {
+      reading.reportNeedsHost(item, "\"service\"")
+      return nil
+    }
     guard let name = reading.text(item, "a service's name") else { return nil }
     guard let service = context.services[name] else {
       let names = context.services.keys.sorted()
@@ -122,7 +126,7 @@ extension KindReader {
           "write http:// or https://, a host, and a path; user names, # and blanks cannot be in it")
       return nil
     }
-    if !context.permissions.allowHost(target.host, port: target.port) {
+    if context.hasHost, !context.permissions.allowHost(target.host, port: target.port) {
       reading.report(
         item, "the bundle may not speak to \(target.permission)",
         hint: "add \(target.permission) to permissions.hosts")

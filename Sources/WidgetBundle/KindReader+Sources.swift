@@ -415,7 +415,7 @@ extension KindReader {
     if let text = path.constantText {
       if let problem = PathText.problem(with: text) {
         reading.report(item, problem.message, hint: problem.hint)
-      } else if !context.permissions.sockets.contains(text) {
+      } else if context.hasHost, !context.permissions.sockets.contains(text) {
         reading.report(
           item, "the bundle may not use the socket \(text)",
           hint: "add \(text) to permissions.sockets")
@@ -460,7 +460,7 @@ extension KindReader {
       return nil
     }
     if let program = templates.first?.constantText, templates.count == elements.count,
-      !context.permissions.allowRunning(program)
+      context.hasHost, !context.permissions.allowRunning(program)
     {
       // `[ls -l]` is one word for the host, which uses no shell.
       let words = program.split(separator: " ")

@@ -123,6 +123,10 @@ import WidgetModel
     ("on: {click: {if: data.n > 1, do: [{set: {n: '1'}}, {set: {n: '2'}}]}}", "several steps"),
     ("on: {click: {set: {n: bundle.version.size()}}}", "an expression that reads more"),
     ("content: {button: x, on: {press: {command: [sleep, '1']}}}", "\"command\""),
+    ("on: {click: {http: {service: posts}}}", "\"service\""),
+    ("on: {click: {reload: posts}}", "\"reload\""), ("on: {click: {cancel: go}}", "\"cancel\""),
+    ("on: {click: {hide: other}}", "\"hide\""),
+    ("on: {click: {socket: {path: /run/x, format: i3, send: y}}}", "\"socket\""),
   ])
   func `keys that need a host are refused`(body: String, words: String) throws {
     let invalid = try #require(throws: InvalidBundle.self) {
@@ -130,6 +134,11 @@ import WidgetModel
     }
     let problem = try #require(
       invalid.problems.first { $0.message.contains("needs widgetd-host") }, "\(invalid)")
+    // The file is no bundle, so it has no permissions, sources, actions and services.
+    #expect(
+      !invalid.problems.contains { problem in
+        ["the bundle ", "there is no "].contains { problem.message.contains($0) }
+      }, "\(invalid)")
     #expect(problem.message.contains(words))
     #expect(problem.hint.contains("widgetctl bundle install"))
   }

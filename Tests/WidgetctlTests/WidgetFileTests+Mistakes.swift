@@ -6,6 +6,12 @@ import WidgetProto
 
 /// Mistakes in files, and refusals of the daemon, each with its line.
 extension WidgetFileTests {
+  @Test func `a folder is no file of apply`() {
+    #expect(
+      ApplyCommand.refusal(toRead: "/")?.message == "/ is a folder; name its files, each with -f")
+    #expect(ApplyCommand.refusal(toRead: "/dev/null") == nil)
+  }
+
   /// A mistake in both forms, and its message.
   static let mistakes: [(short: String, long: String, words: String)] = [
     ("dispalyName: K", "dispalyName: K", "unknown key \"dispalyName\""),

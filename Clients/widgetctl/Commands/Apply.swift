@@ -194,7 +194,7 @@ struct ApplyCommand: AsyncParsableCommand {
       let text = try Input.text(name)
       let documents = try DocumentReader.documents(text, name: label)
       guard !documents.isEmpty else {
-        throw CommandFailure(.invalidArgument, "\(label): is empty")
+        throw CommandFailure(.invalidArgument, "\(label) is empty")
       }
       return file.add(documents, of: text, name: label) { Output.writeError($0.safeLines) }
     } catch { return [error] }
@@ -250,8 +250,9 @@ struct ApplyCommand: AsyncParsableCommand {
     return CommandFailure(
       .invalidArgument,
       bundle == nil
-        ? "\(path): is a folder; name its files, each with -f"
-        : "\(path): is the folder of a bundle; install it with `widgetctl bundle install \(path)`")
+        ? "\(path) is a folder; name its files, each with -f"
+        : "\(path) is the folder of a bundle; "
+          + "install it with `widgetctl bundle install \(path.shellQuoted)`")
   }
 
   /// Makes a call. If the daemon refuses it, the error shows all invalid lines of the file.

@@ -210,7 +210,7 @@ struct ThemeImportCommand: AsyncParsableCommand {
     let documents = try DocumentReader.documents(text, name: label)
     guard documents.count == 1 else {
       throw CommandFailure(
-        .invalidArgument, "\(label): has \(documents.count) documents; a theme is one")
+        .invalidArgument, "\(label) has \(documents.count) documents; a theme is one")
     }
     let values: [String: ThemeValue]
     do throws(FieldFailure) { values = try ThemeState.readValues(documents[0]) } catch {

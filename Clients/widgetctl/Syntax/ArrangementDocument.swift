@@ -28,8 +28,8 @@ extension LiveArrangement {
       throw CommandFailure(
         .invalidArgument,
         documents.isEmpty
-          ? "\(name): is empty; write `rows: [ID, ID]`, or press w in `widgetctl dashboard`"
-          : "\(name): has \(documents.count) documents; an arrangement is one")
+          ? "\(name) is empty; write `rows: [ID, ID]`, or press w in `widgetctl dashboard`"
+          : "\(name) has \(documents.count) documents; an arrangement is one")
     }
     var reader = ArrangementReader()
     guard let arrangement = reader.read(documents[0]) else {
