@@ -282,7 +282,7 @@ struct DoctorTests {
     arguments: [
       ("42 (widgetd) S 1 42", "widgetd", false), ("42 (widgetd) T 1 42", "widgetd", true),
       ("42 (a) b (c) t 1", "a) b (c", true), ("", nil, false), ("42 )x( S", nil, false),
-      ("42 (x)", "x", false),
+      ("42 (x)", "x", false), ("42 (widgetd) Z 1 42", nil, false), ("42 (Z) X 1 42", nil, false),
     ] as [(String, String?, Bool)])
   func `a process's state is read`(_ line: String, name: String?, isStopped: Bool) {
     let listener = Facts.listener(pid: 42, uid: 7, stat: line)

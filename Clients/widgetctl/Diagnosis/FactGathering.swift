@@ -72,18 +72,9 @@ extension Facts {
     let count = read(file, &bytes, bytes.count)
     let text = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
     guard let process = text.split(separator: "\n").first.flatMap({ Int32($0) }), process > 0,
-      isDaemon(process)
+      Facts.listener(pid: process, uid: 0)?.name == "widgetd"
     else { return nil }
     return process
-  }
-
-  private static func isDaemon(_ process: Int32) -> Bool {
-    let file = open("/proc/\(process)/comm", O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return false }
-    defer { close(file) }
-    var bytes = [UInt8](repeating: 0, count: 16)
-    let count = read(file, &bytes, bytes.count)
-    return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self) == "widgetd\n"
   }
 
   /// The folders on the path, with symbolic links followed one by one. The list ends at the first
@@ -378,11 +369,13 @@ extension Facts {
     return result
   }
 
-  /// Reads the line of stat(5): `42 (widgetd) S 1 …`. The name may have brackets and spaces.
+  /// Reads the line of proc_pid_stat(5): `42 (widgetd) S 1 …`. The name may have brackets and
+  /// spaces. Nil for a process that has ended, also if its parent has not noticed it yet.
   static func listener(pid: Int32, uid: UInt32, stat line: String) -> Listener? {
     guard let start = line.firstIndex(of: "("), let end = line.lastIndex(of: ")"), start < end
     else { return nil }
     let state = line[end...].dropFirst(2).first
+    guard state != "Z", state != "X" else { return nil }
     return Listener(
       pid: pid, uid: uid, name: String(line[line.index(after: start)..<end]),
       isStopped: state == "T" || state == "t")
