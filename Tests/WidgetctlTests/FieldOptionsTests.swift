@@ -56,6 +56,40 @@ struct FieldOptionsTests {
     #expect(Set(mask.paths) == ["labels", "parameters.zone", "data.n"])
   }
 
+  @Test(
+    arguments: [
+      ("data.nn", false, "widget \"a.b:c\" has no data.nn; did you mean data.n?"),
+      ("data.nn", true, "widget \"a.b:c\" has no data.nn; did you mean data.n?"),
+      (
+        "parameters.mx", false,
+        "widget \"a.b:c\" has no parameters.mx; did you mean parameters.max?"
+      ),
+      (
+        "labels.panl", true,
+        "widget \"a.b:c\" has no labels.panl yet; waiting for it; did you mean labels.panel?"
+      ),
+      ("data.later", false, nil), ("data.later[0].x", false, nil), ("data.n", false, nil),
+      ("data.status.save.state", false, nil), ("labels.panel", false, nil), ("data", false, nil),
+      ("error", false, nil),
+    ] as [(String, Bool, String?)])
+  func `a field that a widget lacks and its kind does not declare is reported`(
+    path: String, waits: Bool, words: String?
+  ) throws {
+    let widget = try ConditionTests.widget()
+    let kind = Kind(name: widget.kind, data: [Field(name: "later", type: .int)])
+    #expect(FieldOptions.doubt(about: path, of: widget, kind, waits: waits) == words)
+  }
+
+  @Test func `a field that a widget of an open kind lacks may come`() throws {
+    let widget = try ConditionTests.widget()
+    let kind = Kind(name: widget.kind, isOpen: true)
+    for known in [kind, nil] {
+      #expect(
+        FieldOptions.doubt(about: "data.nn", of: widget, known, waits: true)
+          == "widget \"a.b:c\" has no data.nn yet; waiting for it; did you mean data.n?")
+    }
+  }
+
   @Test func `a request with another error is not repeated`() async throws {
     let options = try FieldOptions.parse([])
     var count = 0

@@ -12,7 +12,8 @@ struct ListCommand: AsyncParsableCommand {
       revision and the list of widgets. With -o jsonl, it prints one widget per line. It reads the \
       list in pages, which can have different revisions. `watch --once` prints the state at \
       exactly one revision. If a named widget does not exist, it lists the others and exits with \
-      status 3.
+      status 3. It also exits with status 3 if a named widget lacks a value of --field that its \
+      kind does not declare.
 
       If a widget has failed, its STATE has "error", and its DATA begins with ! and the reason: an \
       error, a wrong timeline, a failed activity, or an expression of its content that fails. If \
@@ -74,10 +75,11 @@ struct ListCommand: AsyncParsableCommand {
     }
     await session.warnOfStore()
     let missing = try await session.missing(ids, beside: Set(found.map(\.widget.id)))
-    guard !missing.isEmpty else { return }
     await FollowOptions.noteMissing(
       of: ids, among: Set(ids).subtracting(missing), waits: false, session)
-    throw ExitStatus.notFound
+    let hasDoubts = await FieldOptions.noteDoubts(
+      about: fields.paths, of: ids, waits: false, session)
+    guard missing.isEmpty, !hasDoubts else { throw ExitStatus.notFound }
   }
 }
 

@@ -17,7 +17,8 @@ struct WatchCommand: AsyncParsableCommand {
 
       With --once, the command prints the state at one revision, like `ls`, and with -o json also \
       the token for --resume. If a named widget does not exist, it prints the others and exits \
-      with status 3. With --until, it exits with status 0 as soon as the condition is \
+      with status 3. It also exits with status 3 if a named widget lacks a value of --field that \
+      its kind does not declare. With --until, it exits with status 0 as soon as the condition is \
       true. If --until is repeated, all conditions must be true at the same time. Without ids and \
       selection, it then follows only the widgets of the conditions.
 
@@ -135,7 +136,7 @@ struct WatchCommand: AsyncParsableCommand {
           session, options, follow, mask: mask, paths: paths, ids: ids, selection)
       } else {
         try await WatchCommand.follow(
-          session, options, follow, printer: printer, until: until,
+          session, options, follow, printer: printer, until: until, paths: paths,
           ids: ids.isEmpty ? until.filter { $0.test != .removed }.map(\.id) : ids, selection)
       }
     }
@@ -143,7 +144,7 @@ struct WatchCommand: AsyncParsableCommand {
 
   private static func follow(
     _ session: Session, _ options: WatchOptions, _ follow: FollowOptions, printer: WatchPrinter,
-    until conditions: [Condition], ids: [WidgetID], _ selection: SelectorOptions
+    until conditions: [Condition], paths: [String], ids: [WidgetID], _ selection: SelectorOptions
   ) async throws {
     // The widgets of a snapshot that is being read. Nil when it was read, or if none will come.
     var found: Set<WidgetID>? = options.resumeToken.isEmpty ? [] : nil
@@ -175,6 +176,9 @@ struct WatchCommand: AsyncParsableCommand {
         if let there = found {
           await FollowOptions.noteMissing(of: ids, among: there, waits: true, session)
           await noteDoubts(about: conditions.filter { there.contains($0.id) }, session)
+          await FieldOptions.noteDoubts(
+            about: options.isRedacted ? [] : paths, of: ids.filter(there.contains), waits: true,
+            session)
           if there.isEmpty, !selection.isEmpty {
             await selection.noteNothing(in: session, " yet; waiting")
           } else {
@@ -216,6 +220,9 @@ struct WatchCommand: AsyncParsableCommand {
       let there = Set(mirror.widgets.map(\.id))
       await FollowOptions.noteMissing(of: ids, among: there, waits: false, session)
       if mirror.widgets.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
+      let hasDoubts = await FieldOptions.noteDoubts(
+        about: options.isRedacted ? [] : paths, of: ids.filter(there.contains), waits: false,
+        session)
       let (revision, token) = (mirror.revision, mirror.resumeToken)
       session.printer.print(
         list: mirror.widgets.map { $0.document(mask: mask) },
@@ -228,7 +235,7 @@ struct WatchCommand: AsyncParsableCommand {
       ) {
         session.printer.table(of: mirror.widgets, mask: mask, reasons: true, paths: paths)
       }
-      guard try await session.missing(ids, beside: there).isEmpty else {
+      guard try await session.missing(ids, beside: there).isEmpty, !hasDoubts else {
         throw ExitStatus.notFound
       }
       return
