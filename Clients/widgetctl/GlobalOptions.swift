@@ -199,6 +199,9 @@ struct SelectorOptions: ParsableArguments {
     labels.isEmpty && kinds.isEmpty && families.isEmpty && condition == nil
   }
 
+  /// Whether a change of a widget can end its selection.
+  var mayEnd: Bool { !(labels.isEmpty && families.isEmpty && condition == nil) }
+
   /// Prints on standard error that nothing was selected, why the expression fails, and which kinds
   /// are not registered.
   ///

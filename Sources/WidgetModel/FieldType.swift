@@ -136,4 +136,12 @@ extension Value {
     case .duration: "duration"
     }
   }
+
+  /// The same with its article: `a map`, `an int`, `null`.
+  public var typeWithArticle: String {
+    switch self {
+    case .null, .bytes: typeName
+    default: typeName.withArticle
+    }
+  }
 }

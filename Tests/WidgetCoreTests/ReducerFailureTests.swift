@@ -184,6 +184,13 @@ struct ReducerFailureTests {
     #expect(store.widget("a")?.error == nil)
   }
 
+  @Test func `the mark of a missing field has the next step, as the refusal has`() throws {
+    var store = try store()
+    try press("stir", &store)
+    let message = try #require(store.widget("a")?.error?.message)
+    #expect(message.contains("there is no such field or key; test with has() or 'in' first, in `"))
+  }
+
   @Test(arguments: ["<b>buy</b> now", "\u{202E}", String(repeating: "9", count: 500)])
   func `the mark has no text from the sender`(text: String) throws {
     var store = try store()

@@ -223,6 +223,21 @@ struct RequestTests {
   }
 
   @Test(arguments: [
+    (Parse.Shape.list, "{}", "the answer is a map, not a list"),
+    (.object, "1", "the answer is an int, not an object"),
+    (.object, "null", "the answer is null, not an object"),
+  ])
+  func `a result of another shape is refused, with both shapes`(
+    shape: Parse.Shape, text: String, words: String
+  ) {
+    let failure = #expect(throws: Failure.self) {
+      try ResultParsing.value(
+        of: Array(text.utf8), as: Parse(format: .json, shape: shape), hint: "")
+    }
+    #expect(failure?.message == words)
+  }
+
+  @Test(arguments: [
     "{", "[1,]", "{\"a\" 1}", "01", "1.", "nul", "\"\u{1}\"", "\"\\x\"", "\"\\ud800\"", "[1] 2",
     "--1",
     "\"", "{a: 1}", "NaN", "+1", ".5",

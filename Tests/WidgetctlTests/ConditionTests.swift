@@ -31,7 +31,8 @@ struct ConditionTests {
       ("a.b:c.data.n==null", nil), ("a.b:c.revision==9", nil), ("a.b:c:stale", nil),
       (
         "a.b:c.data.t==12",
-        "\"t\" of widget \"a.b:c\" is string now, and the condition compares it with int 12; waiting"
+        "\"t\" of widget \"a.b:c\" is a string now, and the condition compares it with the int 12; "
+          + "waiting"
       ),
       (
         "a.b:c.labels.panl==top",

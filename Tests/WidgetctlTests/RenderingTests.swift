@@ -274,6 +274,19 @@ struct WatchPrinterTests {
     return printer
   }
 
+  @Test(arguments: [(true, "0 left    clock\n"), (false, "0 removed clock\n")])
+  func `a widget that may only have left the selection is not called removed`(
+    mayLeave: Bool, line: String
+  ) {
+    var printer = WatchPrinter(
+      format: .table, mask: .all, painter: Samples.plain, mayLeave: mayLeave)
+    printer.now = { .epoch }
+    printer.clock = { "\($0.seconds)" }
+    let frame = WatchFrame.changes(
+      ChangeSet(fromRevision: 1, toRevision: 2, changes: [.removed(Samples.id("clock"), nil)]))
+    #expect(printer.text(frame, difference: nil, mirror: nil, isFirst: true) == line)
+  }
+
   @Test func `with --field, a widget that appears shows the named fields`() throws {
     var widget = Samples.widget
     widget.data = [:]

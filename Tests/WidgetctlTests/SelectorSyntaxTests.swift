@@ -1,3 +1,4 @@
+import ArgumentParser
 import Testing
 import WidgetModel
 
@@ -40,5 +41,16 @@ struct SelectorSyntaxTests {
   ])
   func `a text that is not a selector is refused`(_ text: String) {
     #expect(throws: SyntaxFailure.self) { try SelectorSyntax.parse(text) }
+  }
+
+  @Test(
+    arguments: [
+      (["-l", "a=b"], true), (["--where", "data.n > 1"], true), (["--family", "small"], true),
+      (["--kind", "k"], false), ([], false),
+    ] as [([String], Bool)])
+  func `a selection by labels, family or expression can end`(
+    arguments: [String], mayEnd: Bool
+  ) throws {
+    #expect(try SelectorOptions.parse(arguments).mayEnd == mayEnd)
   }
 }

@@ -13,7 +13,8 @@ struct WatchCommand: AsyncParsableCommand {
       restart of the daemon, the command reconnects and resumes. It ends with Ctrl-C, with \
       --timeout (status 8), or when its output is closed.
 
-      If a widget has failed, the table shows the reason after !, like `ls`.
+      If a widget has failed, the table shows the reason after !, like `ls`. With -l, --family or \
+      --where, a widget that has "left" is removed, or no longer selected.
 
       With --once, the command prints the state at one revision, like `ls`, and with -o json also \
       the token for --resume. If a named widget does not exist, it prints the others and exits \
@@ -126,7 +127,7 @@ struct WatchCommand: AsyncParsableCommand {
     let session = try follow.session()
     let printer = WatchPrinter(
       format: format, mask: mask, painter: global.painter, width: Terminal.width,
-      tellsContent: paths.isEmpty || paths.contains("content"),
+      tellsContent: paths.isEmpty || paths.contains("content"), mayLeave: selection.mayEnd,
       projection: { FieldOptions.projected($0, paths) })
     Output.endWithReader()
     try await follow.limited {

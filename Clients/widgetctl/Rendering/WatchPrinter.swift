@@ -15,6 +15,8 @@ struct WatchPrinter: Sendable {
   let width: Int?
   /// Whether lines for people have the changes of the content.
   let tellsContent: Bool
+  /// The word for a widget that the daemon no longer sends.
+  private let goneWord: String
   /// The time now, for frames without a time.
   var now: @Sendable () -> Timestamp = { .wallClock() }
   /// The text of a time of day, for people.
@@ -23,11 +25,15 @@ struct WatchPrinter: Sendable {
   /// The minimum room for a shortened reason.
   private static let reasonColumnsMin = 8
 
+  /// - Parameter mayLeave: whether a widget can leave the selection without being removed. The
+  ///   daemon sends the same change in both cases.
   init(
     format: OutputFormat, mask: ReadMask, painter: Painter, width: Int? = nil,
-    tellsContent: Bool = true, projection: @escaping @Sendable (Widget) -> Widget = { $0 }
+    tellsContent: Bool = true, mayLeave: Bool = false,
+    projection: @escaping @Sendable (Widget) -> Widget = { $0 }
   ) {
     self.tellsContent = tellsContent
+    goneWord = mayLeave ? "left" : "removed"
     self.projection = projection
     self.format = format
     self.mask = mask
@@ -69,7 +75,7 @@ struct WatchPrinter: Sendable {
   ) -> String {
     var text = ""
     for widget in difference.removed {
-      text += line(now(), "removed", .bad, widget.id, [])
+      text += line(now(), goneWord, .bad, widget.id, [])
       shown[widget.id] = nil
     }
     for whole in difference.added.compactMap({ mirror[$0] }) {
@@ -103,7 +109,7 @@ struct WatchPrinter: Sendable {
         time(widget.updateTime), "added", .good, widget.id,
         description(projection(widget), failure: failure(of: widget)))
     case .removed(let id, _):
-      return line(now(), "removed", .bad, id, [])
+      return line(now(), goneWord, .bad, id, [])
     case .updated(let update):
       var phrases: [String] = []
       if let presence = update.presence { phrases.append("state: \(presence.state.name)") }

@@ -34,8 +34,8 @@ extension Condition {
   ) -> String? {
     if let actual = path.value(in: map) {
       guard actual != .null, value != .null, !actual.isComparable(to: value) else { return nil }
-      return "\"\(path.text)\" of widget \"\(id)\" is \(actual.typeName) now, and the condition "
-        + "compares it with \(value.typeName) \(JSONWriter.compact(value)); waiting"
+      return "\"\(path.text)\" of widget \"\(id)\" is \(actual.typeWithArticle) now, and the "
+        + "condition compares it with the \(value.typeName) \(JSONWriter.compact(value)); waiting"
     }
     // A missing value is unequal to everything.
     if comparison == .notEqual { return nil }

@@ -63,7 +63,7 @@ extension EvaluationError.Reason {
     switch self {
     case .unboundVariable: "a variable has no value"
     case .noSuchOverload: "a function or operator does not take such values"
-    case .noSuchKey: "there is no such key"
+    case .noSuchKey: "there is no such field or key; test with has() or 'in' first"
     case .indexOutOfRange: "an index is out of range"
     case .divisionByZero: "division by zero"
     case .outOfRange: "a value is out of the range of its type"

@@ -33,7 +33,7 @@ enum ResultParsing {
         let wanted = parse.shape == .list ? "a list" : "an object"
         throw Failure(
           "INVALID_ARGUMENT",
-          "the answer is \(result.typeName), not \(wanted)"
+          "the answer is \(result.typeWithArticle), not \(wanted)"
             + (parse.path.isEmpty ? "" : " at \(describe(parse.path))"))
       }
     }
