@@ -38,6 +38,18 @@ import WidgetModel
     }
   }
 
+  @Test func `a problem of another folder does not hide that the host runs another copy`() {
+    let host = BundleHost.running(folders: ["/a", "/b"], problem: "/x does not exist")
+    #expect(
+      host.warnings(changing: "/b", "runs from /a") == [
+        "widgetd-host: /x does not exist", "runs from /a",
+      ])
+    #expect(BundleHost.running(folders: ["/a", "/b"]).warnings(changing: "/b", nil).isEmpty)
+    let elsewhere = BundleHost.running(folders: ["/a"]).warnings(changing: "/c", "runs from /a")
+    #expect(elsewhere.count == 1)
+    #expect(elsewhere.first?.hasPrefix("no host runs the folder /c") == true)
+  }
+
   @Test func `a removal from a folder that the host does not run names the host's folder`() {
     func words(_ host: BundleHost) -> String? { host.warning(removing: ["desk"], from: "/c") }
     #expect(

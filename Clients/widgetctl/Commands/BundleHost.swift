@@ -183,6 +183,15 @@ enum BundleHost: Hashable {
     }
   }
 
+  /// The warnings after a change of a bundle in a folder: the problem of the folders of the host, and
+  /// the reason why the host runs the bundle from another folder.
+  ///
+  /// - Parameter rival: nil if the host does not run it from another folder.
+  func warnings(changing folder: String, _ rival: String?) -> [String] {
+    // If the host does not run the folder, the other one is no surprise.
+    [problem(of: folder), absence(from: folder) == nil ? rival : nil].compactMap(\.self)
+  }
+
   /// The reason why the bundles in a folder change nothing in the daemon: a host runs, and it runs
   /// other folders. Nil if it runs the folder, if none runs, or if this is unknown.
   func absence(from folder: String) -> String? {

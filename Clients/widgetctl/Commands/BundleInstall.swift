@@ -85,7 +85,7 @@ struct BundleInstallCommand: AsyncParsableCommand {
     let host = await BundleHost.ask(global)
     let rival = await BundleStanding.rival(
       of: bundle.id, installedIn: installer.path, host, global)
-    if let problem = host.problem(of: installer.path) ?? rival { BundleText.warn(problem) }
+    for words in host.warnings(changing: installer.path, rival) { BundleText.warn(words) }
     for warning in outlook?.warnings ?? [] { BundleText.warn(warning) }
     global.session(socketPath: "").printer.print(
       BundleText.document(
@@ -361,7 +361,7 @@ struct BundleRollbackCommand: AsyncParsableCommand {
     let host = await BundleHost.ask(global)
     let rival = await BundleStanding.rival(
       of: id, installedIn: installer.path, host, global)
-    if let problem = host.problem(of: installer.path) ?? rival { BundleText.warn(problem) }
+    for words in host.warnings(changing: installer.path, rival) { BundleText.warn(words) }
     global.session(socketPath: "").printer.print(
       BundleText.document(
         outcome, in: installer, isLive: host.runs(installer.path),

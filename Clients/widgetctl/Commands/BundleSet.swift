@@ -57,8 +57,8 @@ struct BundleSetCommand: AsyncParsableCommand {
       let host = await BundleHost.ask(global)
       let place = await BundleStanding.folder(of: id, global)
       let rival = BundleStanding.warning(setting: id, in: installer.path, running: place, host)
-      if host != .unknown, let problem = host.problem(of: installer.path) ?? rival {
-        BundleText.warn(problem)
+      if host != .unknown {
+        for words in host.warnings(changing: installer.path, rival) { BundleText.warn(words) }
       }
     }
     let defaults = try await folder.carryOut(installer, having: id, global) {
