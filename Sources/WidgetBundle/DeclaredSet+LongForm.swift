@@ -44,7 +44,7 @@ extension BundleFileReader {
       let keys = Set(entries.map(\.key))
       if keys.contains("bundle"), !keys.contains("id") {
         reading.report(
-          item, "this is a bundle", hint: "install it with `widgetctl bundle install`")
+          item, "this is a bundle", hint: "install it with `widgetctl bundle install FILE`")
       } else if keys.contains("widgets") || keys.contains("kinds")
         || keys.isDisjoint(with: ["kind", "id"])
       {

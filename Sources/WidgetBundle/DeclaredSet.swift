@@ -129,7 +129,7 @@ extension Reading {
   func reportNeedsHost(_ item: Item, _ what: String) {
     let advice =
       "make the file a bundle: begin with bundle: ID, format: 1 and version: 1.0.0, leave out set, "
-      + "and run `widgetctl bundle install`"
+      + "and run `widgetctl bundle install FILE`"
     report(item, "\(what) needs widgetd-host", hint: hasAdvisedBundle ? "" : advice)
     hasAdvisedBundle = true
   }

@@ -146,7 +146,7 @@ extension BundleInstaller {
     _ id: String, _ entry: Folder.Entry, in bundles: Folder
   ) throws(BundleInstallerError) {
     let place = "\(path)/\(id)"
-    if let target = bundles.textOfLink(id) { throw BundleInstaller.isLink(place, target) }
+    if let target = bundles.textOfLink(id) { throw isLink(id, to: target) }
     guard entry == .folder, let former = try? bundles.folder(id), try isBundleFolder(former) else {
       throw .refused(
         "\(place) already exists, and is not a bundle",

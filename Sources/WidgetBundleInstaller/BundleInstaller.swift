@@ -412,7 +412,7 @@ public struct BundleInstaller: Sendable {
     guard let entry = bundles.entry(id) else {
       throw BundleInstaller.noBundle(id, try list(), mayGuess: mayGuess)
     }
-    if let target = bundles.textOfLink(id) { throw BundleInstaller.isLink("\(path)/\(id)", target) }
+    if let target = bundles.textOfLink(id) { throw isLink(id, to: target) }
     guard entry == .folder, try isBundleFolder(try bundles.folder(id)) else {
       throw .refused(
         "\(path)/\(id) is not a bundle",
@@ -420,10 +420,10 @@ public struct BundleInstaller: Sendable {
     }
   }
 
-  static func isLink(_ path: String, _ target: String) -> BundleInstallerError {
+  func isLink(_ id: String, to target: String) -> BundleInstallerError {
     .refused(
-      "\(path) is a link to \(target)",
-      hint: "change the bundle there, or remove the link with `widgetctl bundle rm`")
+      "\(path)/\(id) is a link to \(target)",
+      hint: "change the bundle there, or remove the link with `widgetctl bundle rm \(id)`")
   }
 
   private static let noBundleWords = "there is no bundle"

@@ -357,6 +357,12 @@ extension BundleInstallerTests {
       _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     }
     #expect(install.contains("is a link to \(scratch.path)/elsewhere"))
+    guard case .refused(_, let hint)? = installer.obstacle(to: "desk") else {
+      Issue.record("`bundle diff` does not know the refusal")
+      return
+    }
+    #expect(
+      hint == "change the bundle there, or remove the link with `widgetctl bundle rm desk`")
     #expect(try installer.list().map(\.id) == ["desk"])
     try installer.remove("desk")
     #expect(scratch.read("elsewhere/bundle.yaml") != nil)

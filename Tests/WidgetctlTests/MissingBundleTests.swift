@@ -107,7 +107,7 @@ import WidgetProto
     #expect(
       left.first?.text
         == "missing: its widgets are left, and no folder has the bundle; install it again, or "
-        + "remove the widgets with `widgetctl rm --force` (the host is not running)")
+        + "remove the widgets with `widgetctl rm ID --force` (the host is not running)")
     func local(_ host: BundleHost, _ there: [String] = []) -> [BundleStanding] {
       BundleStanding.left(left, in: "/b", besides: there, host)
     }

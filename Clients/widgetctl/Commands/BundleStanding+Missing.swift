@@ -15,7 +15,8 @@ extension BundleStanding {
     self.init(
       left: id, widgetCount: widgetCount,
       problem: "its widgets are left, and no folder has the bundle; install it again, or remove "
-        + "the widgets with `widgetctl rm --force`" + (isHosted ? "" : " (\(Promise.notRunning))"))
+        + "the widgets with `widgetctl rm ID --force`"
+        + (isHosted ? "" : " (\(Promise.notRunning))"))
   }
 
   /// The folder of bundles that has the bundle; nil if nobody knows it.

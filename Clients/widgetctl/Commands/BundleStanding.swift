@@ -211,20 +211,23 @@ struct BundleStanding: Hashable, Sendable {
       holder.isRefused
       ? "widgetd-host uses bundle \(bundle) in \(holder.path), which the daemon refuses"
       : "widgetd-host runs bundle \(bundle) from \(holder.path)"
+    // The installer knows bundles by their folders.
+    let name = holder.path[holder.path.index(after: slash)...]
     return
       "\(reason), so the version in \(folder) does not run; remove the other one with `widgetctl "
-      + "bundle rm \(bundle) --dir \(other.asArgument)`, or install with --dir \(other.asArgument)"
+      + "bundle rm \(String(name).asArgument) --dir \(other.asArgument)`, or install with --dir "
+      + other.asArgument
   }
 
   /// - Parameters:
   ///   - path: the bundle's folder; nil if it is unknown.
   ///   - usual: the folder of bundles that commands use without `--dir`.
   static func removal(of bundle: String, at path: String?, usual: String?) -> String {
-    let command = "widgetctl bundle rm \(bundle)"
     guard let path, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
-      return command
+      return "widgetctl bundle rm \(bundle)"
     }
     let folder = String(path[..<slash])
+    let command = "widgetctl bundle rm \(String(path[path.index(after: slash)...]).asArgument)"
     return folder == usual ? command : "\(command) --dir \(folder.asArgument)"
   }
 
