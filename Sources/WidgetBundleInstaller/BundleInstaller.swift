@@ -358,8 +358,7 @@ public struct BundleInstaller: Sendable {
       mark(declared, in: bundles)
       return
     }
-    // A suggestion could lead to the removal of another bundle.
-    if isLive { try checkIsBundle(id, in: bundles, mayGuess: false) }
+    if isLive { try checkIsBundle(id, in: bundles) }
     if !force {
       var written =
         isLive ? try irreplaceable(in: try bundles.folder(id)).map { "\(id)/\($0)" } : []
@@ -404,14 +403,8 @@ public struct BundleInstaller: Sendable {
   }
 
   /// Throws if there is no folder of this id, or if the folder holds no bundle.
-  ///
-  /// - Parameter mayGuess: whether the error may suggest the id of another bundle.
-  func checkIsBundle(
-    _ id: String, in bundles: Folder, mayGuess: Bool = true
-  ) throws(BundleInstallerError) {
-    guard let entry = bundles.entry(id) else {
-      throw BundleInstaller.noBundle(id, try list(), mayGuess: mayGuess)
-    }
+  func checkIsBundle(_ id: String, in bundles: Folder) throws(BundleInstallerError) {
+    guard let entry = bundles.entry(id) else { throw BundleInstaller.noBundle(id, try list()) }
     if let target = bundles.textOfLink(id) { throw isLink(id, to: target) }
     guard entry == .folder, try isBundleFolder(try bundles.folder(id)) else {
       throw .refused(
@@ -439,16 +432,13 @@ public struct BundleInstaller: Sendable {
     message.hasPrefix("\(noBundleWords) \"")
   }
 
-  /// - Parameter mayGuess: whether the error may suggest the id of another bundle.
-  private static func noBundle(
-    _ id: String, _ listed: [Installed], mayGuess: Bool = true
-  ) -> BundleInstallerError {
+  private static func noBundle(_ id: String, _ listed: [Installed]) -> BundleInstallerError {
     if let misnamed = listed.first(where: { $0.declaredID == id }),
       case .failure(let error) = misnamed.bundle
     {
       return error
     }
-    let near = mayGuess ? id.closest(among: listed.map(\.id)) : nil
+    let near = id.closest(among: listed.map(\.id))
     return .notFound(
       "\(noBundleWords) \"\(id)\"",
       hint: (near.map { "did you mean \"\($0)\"? " } ?? "")
