@@ -122,6 +122,24 @@ import WidgetModel
         """)
   }
 
+  @Test(arguments: [("failing", 80), ("failing", 40), ("failed", 80), ("stopped", 40)])
+  func `a narrow list keeps the state before the reason`(state: String, width: Int) {
+    let reason = "widget ev3: on every 2s: there is no program nosuchprogram that can be run"
+    let standing = Self.standing("/b/src3", state, problem: reason)
+    var table = BundleTable(hasFolders: false)
+    table.add(standing)
+    table.add("src3", failed: Self.standing("/b/src3", "failed"), in: "/b", reason)
+    let text = table.text(Printer(format: .table, painter: Samples.plain, width: width))
+    let rows = text.split(separator: "\n").dropFirst()
+    #expect(rows.first?.contains("  1        \(state)") == true, "\(text)")
+    #expect(rows.last?.contains("  1        failed") == true, "\(text)")
+    guard width == 80 else { return }
+    let cause = "there is no program nosuchprogram"
+    #expect(rows.first?.contains("\(state): \(cause)") == true, "\(text)")
+    #expect(rows.last?.contains("failed: \(cause)") == true, "\(text)")
+    #expect(rows.allSatisfy { $0.count <= width })
+  }
+
   @Test func `a bundle that runs from a folder with another name has a note, not a failure`() {
     var table = BundleTable(hasFolders: false)
     let reason = "/b/odd holds the bundle \"okay\"; rename the folder to okay"

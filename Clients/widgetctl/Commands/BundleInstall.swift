@@ -226,7 +226,7 @@ struct BundleListCommand: AsyncParsableCommand {
       declaring: Dictionary(declared) { first, _ in first })
     let unlisted: Table.Cell =
       switch isLive {
-      case true: .init(BundleListCommand.unreported, .warning, reason: BundleListCommand.unreported)
+      case true: BundleTable.unreported(.warning)
       case false: .init("not running", .bad)
       case nil: .init("unknown", .warning)
       }
@@ -255,9 +255,6 @@ struct BundleListCommand: AsyncParsableCommand {
         + BundleListCommand.notes(table.notes + BundleListCommand.remarks(told) + kept)
     }
   }
-
-  /// The state of a bundle without a widget that shows it, in a folder of the host.
-  static let unreported = "unknown: widgetd-host has not reported this bundle; its log shows why"
 
   /// The warning about a list of other folders than the usual one.
   static func otherFolders(than usual: String) -> String {

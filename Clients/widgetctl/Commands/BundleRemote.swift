@@ -253,16 +253,13 @@ enum BundleRemote {
         table.add(
           bundle.id, version: bundle.version, kinds: bundle.kinds.count,
           widgets: bundle.widgets.count, in: answer.folder,
-          standing.map(BundleTable.state) ?? unreported)
+          standing.map(BundleTable.state) ?? BundleTable.unreported(.bad))
       }
       for other in others { table.add(other) }
       return table.text(session.printer)
         + BundleListCommand.notes(table.notes + BundleListCommand.remarks(told) + kept)
     }
   }
-
-  private static let unreported = Table.Cell(
-    BundleListCommand.unreported, .bad, reason: BundleListCommand.unreported)
 
   /// How long `ls --remote` waits for bundles that the host has not reported.
   private static let loadingWaitMax = Duration.seconds(2)

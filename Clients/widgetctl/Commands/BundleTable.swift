@@ -58,15 +58,27 @@ struct BundleTable {
     }
     add(
       standing.map { $0.original ?? $0.id } ?? id, version: standing?.version, kinds: nil,
-      widgets: standing?.widgetCount, in: folder, .init(state ?? reason, .bad, reason: reason))
+      widgets: standing?.widgetCount, in: folder,
+      .init(
+        state ?? reason, .bad, reason: reason, lead: standing.map { "\($0.state): " } ?? ""))
   }
 
   static func state(_ standing: BundleStanding) -> Table.Cell {
     // The last problem under an ended host does not keep the bundle from running.
+    let isWaiting = standing.state == "stopped" && standing.lacksHost
+    let reason =
+      isWaiting
+      ? "widgetd-host is not running; start it" : BundleStanding.firstLine(of: standing.problem)
     let text =
-      standing.state == "stopped" && standing.lacksHost
-      ? "stopped: widgetd-host is not running; start it" + standing.othersText : standing.text
-    return .init(text, standing.isBad ? .bad : .good, reason: standing.isBad ? text : nil)
+      isWaiting ? "\(standing.state): \(reason)\(standing.othersText)" : standing.text
+    guard standing.isBad else { return .init(text, .good) }
+    return .init(text, .bad, reason: reason, lead: "\(standing.state): ")
+  }
+
+  /// The state of a bundle without a widget that shows it, in a folder of the host.
+  static func unreported(_ style: Style) -> Table.Cell {
+    let reason = "widgetd-host has not reported this bundle; its log shows why"
+    return .init("unknown: \(reason)", style, reason: reason, lead: "unknown: ")
   }
 
   func text(_ printer: Printer) -> String { table.text(width: printer.width, printer.painter) }

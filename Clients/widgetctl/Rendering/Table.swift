@@ -11,20 +11,30 @@ struct Table {
     /// The reason of a failure, which the text has. If the text is cut, the cell shows only the
     /// reason, shortened so that its cause stays.
     private var reason = ""
+    /// The words before the reason that a cut cell keeps: `failing: `.
+    private var lead = ""
+
+    /// The minimum width of the reason beside the words before it.
+    private static let reasonColumnsMin = 8
 
     /// The mark of a stale widget, as in the dashboard.
     static let staleMark = "↻ "
 
-    init(_ text: String, _ style: Style = .plain, reason: String? = nil) {
+    init(_ text: String, _ style: Style = .plain, reason: String? = nil, lead: String = "") {
       self.text = text.safeForTerminal
       self.style = style
       self.reason = reason?.safeForTerminal ?? ""
+      self.lead = lead.safeForTerminal
     }
 
     func cut(toColumns limit: Int) -> String {
       guard text.columns > limit, !reason.isEmpty else { return text.cut(toColumns: limit) }
-      let mark = ["! ", Cell.staleMark].first { text.hasPrefix($0) } ?? ""
-      let shortened = ReasonText.shortened(reason, to: max(limit - mark.columns, 1))
+      let mark = lead.nonEmpty ?? ["! ", Cell.staleMark].first { text.hasPrefix($0) } ?? ""
+      let room = limit - mark.columns
+      guard lead.isEmpty || room >= Cell.reasonColumnsMin else {
+        return text.cut(toColumns: limit)
+      }
+      let shortened = ReasonText.shortened(reason, to: max(room, 1))
       // If the whole reason fits, the cut text shows even more.
       return shortened == reason ? text.cut(toColumns: limit) : mark + shortened
     }
