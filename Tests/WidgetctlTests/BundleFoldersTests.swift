@@ -212,6 +212,22 @@ import WidgetModel
     #expect(live(left, host) == .null)
   }
 
+  @Test func `a user's widget of the kind of bundles is no bundle`() {
+    func widget(_ id: String, _ set: String) -> Widget {
+      var widget = Samples.widget
+      (widget.id, widget.kind, widget.applySet) = (Samples.id(id), Samples.kind("bundle"), set)
+      widget.data = ["id": .string("okay"), "path": .string("/b/okay"), "state": .string("")]
+      return widget
+    }
+    let shown = BundleStanding.shown(
+      by: [
+        widget("mybun", ""), widget("bundle/mine", "mine"), widget("mybun", "widgetd-host"),
+        widget("bundle/okay", "widgetd-host"),
+      ])
+    #expect(shown.map(\.0) == ["/b/okay"])
+    #expect(shown.map(\.1.id) == ["okay"])
+  }
+
   @Test func `the entry of a bundle has its remarks`() {
     let standing = Self.standing("/b/uk", remarks: ["did you mean \"ukk\"?"])
     guard case .map(let map) = standing.document(isLive: true) else {

@@ -197,10 +197,13 @@ extension LiveBoardTests {
   func `while a host is away, only its own widget shows the failure`(
     kind: String, state: String, isStale: Bool, isWell: Bool
   ) {
-    let widget = Widget(
-      id: Samples.id("w"), kind: Samples.kind(kind), data: ["state": .string(state)],
+    var widget = Widget(
+      id: Samples.id("bundle/w"), kind: Samples.kind(kind), data: ["state": .string(state)],
       isStale: isStale)
     #expect(widget.isStandingWell == isWell)
+    // A user's widget of the kind.
+    widget.id = Samples.id("w")
+    #expect(widget.isStandingWell == (isWell && kind != "bundle"))
   }
 
   @Test func `every widget has details, also one without controls`() throws {

@@ -190,8 +190,8 @@ struct BundleOutlook: Hashable, Sendable {
   ) async throws -> [Widget] {
     guard let kind = KindName("bundle") else { return [] }
     return try await client.all(
-      Selector(kinds: [kind]), ReadMask(paths: ["id", "data"]), options
-    ).map(\.widget)
+      Selector(kinds: [kind]), ReadMask(paths: ["id", "apply_set", "data"]), options
+    ).map(\.widget).filter(\.showsBundle)
   }
 
   /// A widget as it is after the host has handed it over to the bundle. The fields that the former

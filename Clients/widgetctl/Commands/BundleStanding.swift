@@ -173,7 +173,8 @@ struct BundleStanding: Hashable, Sendable {
     _ bundle: String, _ client: WidgetClient, _ options: CallOptions
   ) async -> BundleStanding? {
     guard let id = WidgetID("bundle/\(bundle)"),
-      let widget = try? await client.getWidget(GetWidgetRequest(id: id), options: options).widget
+      let widget = try? await client.getWidget(GetWidgetRequest(id: id), options: options).widget,
+      widget.showsBundle
     else { return nil }
     return BundleStanding(widget)
   }
@@ -246,7 +247,8 @@ struct BundleStanding: Hashable, Sendable {
   static func all(at socket: String) async -> [BundleStanding] {
     let client = WidgetClient(socketPath: socket)
     let known = await all(
-      client, (try? ReadMask(paths: ["data", "stale"])) ?? .all, CallOptions(timeout: .seconds(2)))
+      client, (try? ReadMask(paths: ["apply_set", "data", "stale"])) ?? .all,
+      CallOptions(timeout: .seconds(2)))
     await client.close()
     return known.map(\.1)
   }
@@ -263,11 +265,18 @@ struct BundleStanding: Hashable, Sendable {
     else { return [] }
     let session = await HostSession.ask(client, kind, options)
     let store = await StoreTrouble.ask(client, options)
-    return answer.widgets.compactMap { answered in
-      guard case .string(let path)? = answered.widget.data["path"],
-        answered.widget.data["heir"] ?? .string("") == .string("")
+    return shown(by: answer.widgets.map(\.widget), session, store)
+  }
+
+  /// The bundles that some widgets of the kind `bundle` show, with their folders.
+  static func shown(
+    by widgets: [Widget], _ session: HostSession = .connected, _ store: StoreTrouble? = nil
+  ) -> [(String, BundleStanding)] {
+    widgets.compactMap { widget in
+      guard widget.showsBundle, case .string(let path)? = widget.data["path"],
+        widget.data["heir"] ?? .string("") == .string("")
       else { return nil }
-      return (path, BundleStanding(answered.widget, session, store: store))
+      return (path, BundleStanding(widget, session, store: store))
     }
   }
 
@@ -332,4 +341,10 @@ struct BundleStanding: Hashable, Sendable {
       + "`widgetctl set \(widget.id) --release \(field.path)` gives the field the file's "
       + "value"
   }
+}
+
+extension Widget {
+  /// Whether the host has made the widget to show the state of a bundle. Users can make widgets of the
+  /// same kind.
+  var showsBundle: Bool { applySet == BundleHost.widget && OwnerName.bundle(id.rawValue) != nil }
 }

@@ -29,7 +29,7 @@ struct StayingWidgets: Hashable, Sendable {
       guard let id = WidgetID("bundle/\(bundle)"),
         let shown = try? await session.client.getWidget(
           GetWidgetRequest(id: id), options: session.options
-        ).widget
+        ).widget, shown.showsBundle
       else { continue }
       if let folder, shown.data["path"]?.plainText.hasPrefix("\(folder)/") != true { continue }
       if let staying = StayingWidgets(of: bundle, BundleStanding(shown)) { found.append(staying) }

@@ -234,7 +234,8 @@ extension Widget {
     guard error == nil, case .string(let state)? = data["state"] else { return false }
     switch kind.rawValue {
     // If the host is away, its own widget reports this for all bundles.
-    case "bundle": return state == "running" || state == "stopped"
+    case "bundle":
+      return OwnerName.bundle(id.rawValue) != nil && (state == "running" || state == "stopped")
     case "widgetd-host": return state == "running" && !isStale
     default: return false
     }
