@@ -97,9 +97,8 @@ struct BundleFolder: Sendable {
 
   private static func installed(_ item: BundleInstaller.Installed) -> InstalledBundle {
     var result = InstalledBundle(
-      id: item.id,
-      folder: item.file.lastIndex(of: "/").map { String(item.file[..<$0]) } ?? item.file,
-      sha256: item.digest ?? "", formerVersion: item.former ?? "")
+      id: item.id, folder: item.folder, sha256: item.digest ?? "",
+      formerVersion: item.former ?? "")
     switch item.bundle {
     case .success(let bundle):
       result.version = bundle.version

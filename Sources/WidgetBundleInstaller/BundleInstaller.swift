@@ -48,7 +48,9 @@ public struct BundleInstaller: Sendable {
     /// The id in the bundle's file, which differs from the name of a misnamed folder. Nil if the
     /// file cannot be used.
     let declaredID: String?
-    /// The file that describes it.
+    /// The path of the folder. If a link leads to it, the path of the link's target.
+    public let folder: String
+    /// The file that describes it. If the file cannot be used, the folder.
     public let file: String
     /// The bundle, or the reason why the file cannot be used.
     public let bundle: Result<Bundle, BundleInstallerError>
@@ -142,7 +144,7 @@ public struct BundleInstaller: Sendable {
       } catch { bundle = .failure(error) }
       result.append(
         Installed(
-          id: name, declaredID: declaredID, file: file, bundle: bundle,
+          id: name, declaredID: declaredID, folder: inner.path, file: file, bundle: bundle,
           digest: BundleOrigin(in: inner)?.digest,
           former: former(of: name, in: folder)))
     }
@@ -158,8 +160,9 @@ public struct BundleInstaller: Sendable {
   private func unusable(
     _ name: String, _ error: BundleInstallerError, in bundles: Folder, lacksFile: Bool = false
   ) -> Installed {
-    Installed(
-      id: name, declaredID: nil, file: "\(path)/\(name)", bundle: .failure(error), digest: nil,
+    let place = "\(path)/\(name)"
+    return Installed(
+      id: name, declaredID: nil, folder: place, file: place, bundle: .failure(error), digest: nil,
       former: former(of: name, in: bundles), lacksFile: lacksFile)
   }
 

@@ -36,6 +36,16 @@ extension BundleInstallerTests {
     #expect(try installer.differences(to: found).isInstalled == false)
   }
 
+  @Test func `a bundle whose file cannot be used is listed with its folder`() throws {
+    scratch.write("bundles/desk/bundle.yaml", Texts.bundle("desk"))
+    scratch.write("bundles/torn/bundle.yaml", "bundle: [")
+    scratch.write("bundles/clock/Bundle.yaml", Texts.bundle("clock"))
+    try #require(mkdir("\(installer.path)/pipe", 0o755) == 0)
+    try #require(mkfifo("\(installer.path)/pipe/bundle.yaml", 0o600) == 0)
+    let folders = try installer.list().map(\.folder)
+    #expect(folders == ["clock", "desk", "pipe", "torn"].map { "\(installer.path)/\($0)" })
+  }
+
   @Test func `a folder whose name is not UTF-8 is listed with the reason`() throws {
     scratch.write("bundles/desk/bundle.yaml", Texts.bundle("desk"))
     let name =

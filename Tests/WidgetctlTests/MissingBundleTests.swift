@@ -115,6 +115,16 @@ import WidgetProto
     #expect(local(.unknown) == [] && local(.missing(former: ["/b"]), ["lost"]) == [])
   }
 
+  @Test func `the list of a host has a bundle with a broken file once`() {
+    let broken = Self.standing("failed", "/b/torn/bundle.yaml:1:1: mistake", path: "/b/torn")
+    for folder in ["/b", "/b/torn"] {
+      let listed = BundleRemote.placed(
+        InstalledBundle(id: "torn", folder: folder, problem: "mistake"), in: "/b")
+      #expect(listed.folder == "/b/torn")
+      #expect(BundleRemote.others(than: [listed], among: ["/b/torn": broken]).isEmpty)
+    }
+  }
+
   @Test func `the list of a host has the bundles of its other folders, and missing ones`() {
     let standings = [
       Self.standing("running", path: "/b/clock"), Self.standing("failed", Self.words),

@@ -213,7 +213,7 @@ enum BundleRemote {
     let answer = try await advising(global) { () async throws(ClientError) in
       try await session.client.listBundles(options: session.options)
     }
-    let bundles = answer.bundles
+    let bundles = answer.bundles.map { placed($0, in: answer.folder) }
     var standings = await BundleStanding.all(global)
     // The host loads a new bundle a moment after its installation.
     let loading = bundles.filter { $0.problem.isEmpty && standing(of: $0, standings) == nil }
@@ -259,6 +259,17 @@ enum BundleRemote {
       return table.text(session.printer)
         + BundleListCommand.notes(table.notes + BundleListCommand.remarks(told) + kept)
     }
+  }
+
+  /// A listed bundle with its folder. An older host names the folder of bundles instead, if the
+  /// bundle's file cannot be used.
+  ///
+  /// - Parameter folder: of bundles.
+  static func placed(_ bundle: InstalledBundle, in folder: String) -> InstalledBundle {
+    guard !bundle.problem.isEmpty, bundle.folder == folder else { return bundle }
+    var bundle = bundle
+    bundle.folder = "\(folder)/\(bundle.id)"
+    return bundle
   }
 
   /// How long `ls --remote` waits for bundles that the host has not reported.
