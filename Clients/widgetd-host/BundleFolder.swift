@@ -18,11 +18,11 @@ struct BundleFolder: Sendable {
       case .install(let install):
         let outcome = try installer.install(
           bytes: install.content, name: install.fileName,
-          digest: install.sha256.isEmpty ? nil : install.sha256)
+          digest: install.sha256.isEmpty ? nil : install.sha256, force: install.force)
         return .install(
           InstallBundleResponse(
             bundle: installed(outcome, in: installer), formerVersion: outcome.former ?? "",
-            warnings: outcome.warnings))
+            warnings: outcome.warnings, formerID: outcome.formerID ?? ""))
       case .list:
         return .list(
           ListBundlesResponse(

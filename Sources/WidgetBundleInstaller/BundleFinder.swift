@@ -112,6 +112,27 @@ struct BundleFinder {
     return name
   }
 
+  /// The id that is written in the bundle's file of a folder, also if the file has mistakes. Nil if
+  /// there is none.
+  static func writtenID(in folder: Folder) -> String? {
+    guard let name = try? fileName(in: folder),
+      let bytes = try? folder.read(
+        name, bytesMax: 4 * BundleReader.bytesMax, followingLink: true)
+    else { return nil }
+    let text = String(decoding: bytes, as: UTF8.self)
+    let value: Substring?
+    if BundleFileName.isJSON(name) {
+      value = text.firstRange(of: "\"bundle\"").map { text[$0.upperBound...] }
+    } else {
+      value = text.split(whereSeparator: \.isNewline).first { $0.hasPrefix("bundle:") }?
+        .dropFirst("bundle".count)
+    }
+    let id = (value ?? "").drop { ": \t\"'".contains($0) }.prefix {
+      $0.isLetter || $0.isNumber || $0 == "-"
+    }
+    return BundleReader.isID(String(id)) ? String(id) : nil
+  }
+
   /// The problem of a folder without a bundle's file that has files like one. Nil for other
   /// folders.
   static func suspicion(

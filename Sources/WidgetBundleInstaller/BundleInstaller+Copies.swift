@@ -1,8 +1,76 @@
 import Glibc
 import WidgetBundle
+public import WidgetModel
 
-// Other folders and files in the folder of bundles that have the id of a bundle.
+// Other folders and files in the folder of bundles that have the id of a bundle, and other bundles in
+// the folder of a bundle.
 extension BundleInstaller {
+  /// Another bundle in the folder with a bundle's id as its name.
+  public struct Occupant: Sendable {
+    public let id: String
+    /// Nil if its file has a mistake.
+    public let version: String?
+    /// None if its file has a mistake.
+    public let widgets: [WidgetSpec]
+  }
+
+  /// The other bundle in the folder with this id as its name, which an installation would replace.
+  /// Nil if there is none.
+  public func occupant(of id: String) -> Occupant? {
+    (try? Folder(path)).flatMap { occupant(of: id, in: $0) }
+  }
+
+  func occupant(of id: String, in bundles: Folder) -> Occupant? {
+    guard bundles.entry(id) == .folder, let folder = try? bundles.folder(id) else { return nil }
+    if let other = (try? read(in: folder))?.bundle {
+      return other.id == id
+        ? nil : Occupant(id: other.id, version: other.version, widgets: other.widgets)
+    }
+    // The host can still run the version before the mistake.
+    guard let other = BundleFinder.writtenID(in: folder), other != id else { return nil }
+    return Occupant(id: other, version: nil, widgets: [])
+  }
+
+  private static let occupantWords = "so the installation would replace that bundle"
+
+  /// Whether `install` refuses to replace another bundle, which it would replace with `force`.
+  ///
+  /// - Parameter message: of the error.
+  public static func isAboutOccupant(_ message: String) -> Bool {
+    message.contains(occupantWords)
+  }
+
+  /// Throws if the folder with this id as its name has another bundle.
+  ///
+  /// - Parameter widgets: of the version to install.
+  func checkHasNoOccupant(
+    _ id: String, _ widgets: [WidgetSpec], among all: [Installed], in bundles: Folder
+  ) throws(BundleInstallerError) {
+    guard let other = occupant(of: id, in: bundles) else { return }
+    let hasCopy = all.contains { $0.id != id && $0.declaredID == other.id }
+    let gone = other.widgets.filter { spec in
+      !hasCopy && !widgets.contains { $0.id == spec.id && $0.kind == spec.kind }
+    }.compactMap { $0.id?.rawValue }
+    let loss = gone.isEmpty ? "" : " and remove its widgets: \(BundleInstaller.few(gone))"
+    let version = other.version.map { " \($0)" } ?? ""
+    let step =
+      bundles.entry(other.id) == nil
+      ? "rename the folder \(id) to \(other.id)" : "move the folder \(id) elsewhere"
+    let words = "\(path)/\(id) has the bundle \"\(other.id)\"\(version), "
+    throw .refused(
+      words + BundleInstaller.occupantWords + loss,
+      hint: "\(step) and install again, remove it with `widgetctl bundle rm \(id)`, or install "
+        + "with --force")
+  }
+
+  /// The warning about another bundle that is no longer in the folder of a bundle.
+  ///
+  /// - Parameter kept: the path where it is now.
+  func wordsAbout(_ other: String, replacedIn id: String, keptAs kept: String) -> String {
+    "the folder \(path)/\(id) held the bundle \"\(other)\", which is now kept in \(kept); to get it "
+      + "back, install \(kept), and set its settings again"
+  }
+
   /// The installed bundle of an id. The folder with the id as its name comes first, also if its
   /// file has a mistake. If it has another bundle, the folder with this bundle comes first.
   static func installed(_ id: String, among all: [Installed]) -> Installed? {

@@ -48,7 +48,10 @@ extension BundleInstaller {
   /// values are those of the installed version. If its file of settings cannot be used, a message
   /// about this.
   public func settingsProblems(with bundle: Bundle) -> [String] {
-    guard let folder = settingsFolder(of: bundle.id) else { return [] }
+    // The settings of another bundle stay with it.
+    guard let folder = settingsFolder(of: bundle.id), occupant(of: bundle.id) == nil else {
+      return []
+    }
     switch writtenSettings(in: folder) {
     case .success(let settings): return settings.map { bundle.defaults.problems(with: $0) } ?? []
     case .failure(let mistake):

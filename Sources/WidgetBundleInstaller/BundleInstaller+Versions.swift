@@ -1,6 +1,7 @@
 import CLibArchive
 import Glibc
 import WidgetBundle
+public import WidgetModel
 
 // Former versions: `.versions/ID/NUMBER-VERSION`. The highest number is the latest version.
 //
@@ -75,10 +76,7 @@ extension BundleInstaller {
     fsync(bundles.descriptor)
     var renamed: [String] = []
     if let other = before?.id, other != id {
-      renamed.append(
-        "the folder \(path)/\(id) held the bundle \"\(other)\", which is now kept in "
-          + "\(versions.path)/\(next); to get it back, install \(versions.path)/\(next), and set its "
-          + "settings again")
+      renamed.append(wordsAbout(other, replacedIn: id, keptAs: "\(versions.path)/\(next)"))
     }
     return Outcome(
       bundle: bundle, former: former, wasThere: !isEmpty,
@@ -91,31 +89,39 @@ extension BundleInstaller {
   /// Puts a folder in the place of a bundle, and keeps the former version.
   ///
   /// - Parameter name: the path of the folder, relative to `bundles`.
-  /// - Returns: the former version, whether there was a bundle, and warnings.
+  /// - Returns: the former version, the id in its file, whether there was a bundle, and warnings.
   func replace(
     _ id: String, by name: String, in bundles: Folder
-  ) throws(BundleInstallerError) -> (version: String?, wasThere: Bool, warnings: [String]) {
+  ) throws(BundleInstallerError) -> (
+    version: String?, id: String?, wasThere: Bool, warnings: [String]
+  ) {
     let (from, to) = ("\(path)/\(name)", "\(path)/\(id)")
     guard let entry = bundles.entry(id) else {
       guard rename(from, to) == 0 else { throw Folder.failure("make", to) }
-      return (nil, false, [])
+      return (nil, nil, false, [])
     }
     try checkIsReplaceable(id, entry, in: bundles)
     let former = try bundles.folder(id)
     let before = (try? read(in: former))?.bundle
     let version = before?.version
+    let occupant = self.occupant(of: id, in: bundles)
     let isEmpty = try former.names().isEmpty
     let isWritten = !isEmpty && BundleOrigin(in: former) == nil
     let versions = try bundles.making(BundleInstaller.versionsName).making(id)
     // The new version is first moved to the place for the former version, so that one exchange is
     // enough. So both versions are complete whenever this process ends.
     let kept = "\(versions.path)/\(try nextName(in: versions, version: version))"
-    let carried = try carryOver(from: former, to: try Folder(from), keptAs: kept)
+    // The files of another bundle stay with it.
+    let carried =
+      occupant == nil
+      ? try carryOver(from: former, to: try Folder(from), keptAs: kept) : Carried()
     guard rename(from, kept) == 0 else { throw Folder.failure("make", kept) }
     try exchange(kept, with: to)
     try moveOver(carried, from: try Folder(kept), to: try bundles.folder(id))
     var warnings = carried.warnings
-    if isWritten {
+    if let occupant {
+      warnings.append(wordsAbout(occupant.id, replacedIn: id, keptAs: kept))
+    } else if isWritten {
       // A rollback checks the version as an installation does.
       let isRestorable = before?.id == id
       warnings.append(
@@ -127,15 +133,21 @@ extension BundleInstaller {
               + " bundle"))
     }
     try prune(id, in: bundles)
-    return (version, !isEmpty, warnings)
+    return (version, occupant?.id ?? before?.id, !isEmpty, warnings)
   }
 
   /// The reason why `install` refuses a bundle of this id: another folder has the bundle, or another
-  /// entry has the place of its folder.
-  public func obstacle(to id: String) -> BundleInstallerError? {
+  /// bundle or entry has the place of its folder.
+  ///
+  /// - Parameter widgets: of the version to install.
+  public func obstacle(
+    to id: String, having widgets: [WidgetSpec] = []
+  ) -> BundleInstallerError? {
     guard let bundles = try? Folder(path) else { return nil }
     do throws(BundleInstallerError) {
-      try checkIsOnlyCopy(id, among: try list(), in: bundles)
+      let all = try list()
+      try checkIsOnlyCopy(id, among: all, in: bundles)
+      try checkHasNoOccupant(id, widgets, among: all, in: bundles)
       if let entry = bundles.entry(id) { try checkIsReplaceable(id, entry, in: bundles) }
       return nil
     } catch { return error }

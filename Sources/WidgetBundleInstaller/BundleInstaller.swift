@@ -72,7 +72,7 @@ public struct BundleInstaller: Sendable {
     public let digest: String?
     /// Warnings: possible mistakes, and names that other bundles also use.
     public let warnings: [String]
-    /// The id in the file of the version that a rollback has replaced; nil if it could not be read.
+    /// The id in the file of the replaced version; nil if it could not be read.
     public var formerID: String?
   }
 
@@ -210,9 +210,11 @@ public struct BundleInstaller: Sendable {
 
   /// Installs the bundle at a path: its file, its folder, or an archive of either.
   ///
-  /// - Parameter digest: the required SHA-256 of the archive, in hexadecimal. Nil for any.
+  /// - Parameters:
+  ///   - digest: the required SHA-256 of the archive, in hexadecimal. Nil for any.
+  ///   - force: also replaces another bundle in the bundle's folder.
   public func install(
-    _ path: String, digest: String? = nil
+    _ path: String, digest: String? = nil, force: Bool = false
   ) throws(BundleInstallerError) -> Outcome {
     guard let mode = FileMode.of(path) else { throw BundleFinder.missing(path) }
     if mode & FileMode.type == FileMode.folder {
@@ -220,19 +222,22 @@ public struct BundleInstaller: Sendable {
         throw .refused("\(path) is a folder, which has no digest", hint: "leave out the digest")
       }
       let source = try Folder(path)
-      return try install(digest: nil) { staging throws(BundleInstallerError) in
+      return try install(digest: nil, force: force) { staging throws(BundleInstallerError) in
         var copy = FolderCopy(limits)
         try copy.add(source, to: staging)
       }
     }
-    return try install(bytes: try finder.bytes(at: path), name: path, digest: digest)
+    return try install(
+      bytes: try finder.bytes(at: path), name: path, digest: digest, force: force)
   }
 
   /// Installs an archive, or the file of a bundle, from its bytes.
   ///
-  /// - Parameter name: its file name, which decides the format if the contents do not.
+  /// - Parameters:
+  ///   - name: its file name, which decides the format if the contents do not.
+  ///   - force: also replaces another bundle in the bundle's folder.
   public func install(
-    bytes: [UInt8], name: String, digest: String? = nil
+    bytes: [UInt8], name: String, digest: String? = nil, force: Bool = false
   ) throws(BundleInstallerError) -> Outcome {
     let found = SHA256.hex(bytes)
     if let digest, digest.lowercased() != found {
@@ -248,7 +253,7 @@ public struct BundleInstaller: Sendable {
       }
       let file = name.hasSuffix(".json") ? "bundle.json" : "bundle.yaml"
       do throws(BundleInstallerError) {
-        return try install(digest: found) { staging throws(BundleInstallerError) in
+        return try install(digest: found, force: force) { staging throws(BundleInstallerError) in
           try staging.write(file, WholeBytes(bytes), isExecutable: false)
         }
       } catch {
@@ -257,7 +262,7 @@ public struct BundleInstaller: Sendable {
         throw .invalid(file: name, problems)
       }
     }
-    return try install(digest: found) { staging throws(BundleInstallerError) in
+    return try install(digest: found, force: force) { staging throws(BundleInstallerError) in
       try ArchiveReader(limits: limits).unpack(bytes, into: staging)
     }
   }
@@ -267,7 +272,7 @@ public struct BundleInstaller: Sendable {
   }
 
   private func install(
-    digest: String?, _ fill: (Folder) throws(BundleInstallerError) -> Void
+    digest: String?, force: Bool, _ fill: (Folder) throws(BundleInstallerError) -> Void
   ) throws(BundleInstallerError) -> Outcome {
     try BundleInstaller.makeFolders(path)
     let bundles = try Folder(path)
@@ -296,6 +301,7 @@ public struct BundleInstaller: Sendable {
     try removeRemains(of: bundle.id, in: bundles)
     let all = try list()
     try checkIsOnlyCopy(bundle.id, among: all, in: bundles)
+    if !force { try checkHasNoOccupant(bundle.id, bundle.widgets, among: all, in: bundles) }
     let others = all.filter { $0.id != bundle.id }
     let clashes =
       BundleInstaller.clashes(of: bundle, with: others) + copies(of: bundle.id, among: all)
@@ -307,14 +313,14 @@ public struct BundleInstaller: Sendable {
       // the former version.
       return Outcome(
         bundle: bundle, former: bundle.version, wasThere: true, digest: digest,
-        warnings: remarks + clashes)
+        warnings: remarks + clashes, formerID: bundle.id)
     }
     let former = try replace(bundle.id, by: rootName, in: bundles)
     try? bundles.remove(BundleRemovalMark.name(of: bundle.id))
     fsync(bundles.descriptor)
     return Outcome(
       bundle: bundle, former: former.version, wasThere: former.wasThere, digest: digest,
-      warnings: remarks + clashes + former.warnings)
+      warnings: remarks + clashes + former.warnings, formerID: former.id)
   }
 
   func isBundleFolder(_ folder: Folder) throws(BundleInstallerError) -> Bool {

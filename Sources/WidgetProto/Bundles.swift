@@ -76,11 +76,16 @@ public struct InstallBundleRequest: Hashable, Sendable {
   public var fileName: String
   /// The digest that the content must have, in hexadecimal digits; empty for any.
   public var sha256: String
+  /// Also replace another bundle in the bundle's folder.
+  public var force: Bool
 
-  public init(content: [UInt8] = [], fileName: String = "", sha256: String = "") {
+  public init(
+    content: [UInt8] = [], fileName: String = "", sha256: String = "", force: Bool = false
+  ) {
     self.content = content
     self.fileName = fileName
     self.sha256 = sha256
+    self.force = force
   }
 }
 
@@ -89,6 +94,7 @@ extension InstallBundleRequest: ConvertibleMessage {
     content = reader.bytes(c.pointee.content)
     fileName = reader.string(c.pointee.file_name)
     sha256 = reader.string(c.pointee.sha256)
+    force = c.pointee.force != 0
   }
 
   func fill(
@@ -97,6 +103,7 @@ extension InstallBundleRequest: ConvertibleMessage {
     c.pointee.content = try writer.bytes(content)
     c.pointee.file_name = try writer.string("file_name", fileName)
     c.pointee.sha256 = try writer.string("sha256", sha256)
+    c.pointee.force = force ? 1 : 0
   }
 }
 
@@ -106,13 +113,17 @@ public struct InstallBundleResponse: Hashable, Sendable {
   /// The version that was replaced; empty if there was none.
   public var formerVersion: String
   public var warnings: [String]
+  /// The id in the file of the replaced version; empty if it is unknown.
+  public var formerID: String
 
   public init(
-    bundle: InstalledBundle = InstalledBundle(), formerVersion: String = "", warnings: [String] = []
+    bundle: InstalledBundle = InstalledBundle(), formerVersion: String = "",
+    warnings: [String] = [], formerID: String = ""
   ) {
     self.bundle = bundle
     self.formerVersion = formerVersion
     self.warnings = warnings
+    self.formerID = formerID
   }
 }
 
@@ -123,6 +134,7 @@ extension InstallBundleResponse: ConvertibleMessage {
     bundle = try reader.required("bundle", c.pointee.bundle)
     formerVersion = reader.string(c.pointee.former_version)
     warnings = reader.strings(c.pointee.n_warnings, c.pointee.warnings)
+    formerID = reader.string(c.pointee.former_id)
   }
 
   func fill(
@@ -132,6 +144,7 @@ extension InstallBundleResponse: ConvertibleMessage {
     c.pointee.former_version = try writer.string("former_version", formerVersion)
     c.pointee.n_warnings = warnings.count
     c.pointee.warnings = try writer.strings("warnings", warnings)
+    c.pointee.former_id = try writer.string("former_id", formerID)
   }
 }
 

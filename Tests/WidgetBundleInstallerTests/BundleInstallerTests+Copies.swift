@@ -195,4 +195,77 @@ extension BundleInstallerTests {
     #expect(try installer.install(kept).bundle.id == "lamp")
     #expect(try installer.list().map(\.id) == ["desk", "lamp"])
   }
+
+  private static let clock = """
+    bundle: clock
+    format: 1
+    version: 0.1.0
+    widgets:
+      - {id: face, kind: note}
+      - {id: back, kind: note}
+
+    """
+
+  @Test(arguments: [false, true])
+  func `the folder of another bundle is replaced only with force`(isBroken: Bool) throws {
+    let text = Self.clock + (isBroken ? "nmae: x\n" : "")
+    scratch.write("bundles/desk/bundle.yaml", text)
+    scratch.write("bundles/desk/notes.txt", "mine")
+    scratch.write("bundles/desk/.settings.json", #"{"n": 1}"#)
+    let before = scratch.listing("bundles/desk")
+    let (place, kept) = (
+      "\(installer.path)/desk",
+      "\(installer.path)/.versions/desk/" + (isBroken ? "1" : "1-0.1.0")
+    )
+    let words =
+      "\(place) has the bundle \"clock\"" + (isBroken ? "" : " 0.1.0")
+      + ", so the installation would replace that bundle"
+      + (isBroken ? "" : " and remove its widgets: face, back")
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    }
+    #expect(message == words && BundleInstaller.isAboutOccupant(message))
+    guard case .refused(words, let hint)? = installer.obstacle(to: "desk") else {
+      Issue.record("`bundle diff` does not know the refusal")
+      return
+    }
+    #expect(
+      hint == "rename the folder desk to clock and install again, remove it with `widgetctl bundle "
+        + "rm desk`, or install with --force")
+    #expect(scratch.listing("bundles/desk") == before)
+    #expect(scratch.read("bundles/desk/bundle.yaml") == text)
+
+    let outcome = try installer.install(bytes: archive("desk"), name: "a.tar", force: true)
+    #expect(outcome.formerID == "clock" && outcome.former == (isBroken ? nil : "0.1.0"))
+    #expect(
+      outcome.warnings == [
+        "the folder \(place) held the bundle \"clock\", which is now kept in \(kept); to get it "
+          + "back, install \(kept), and set its settings again"
+      ])
+    // The files and settings of the other bundle stay with it.
+    #expect(scratch.read("bundles/desk/notes.txt") == nil)
+    #expect(scratch.read("bundles/desk/.settings.json") == nil)
+    #expect(scratch.read(String(kept.dropFirst(scratch.path.count + 1)) + "/notes.txt") == "mine")
+    #expect(installer.obstacle(to: "desk") == nil)
+    guard !isBroken else { return }
+    // The step of the warning works.
+    #expect(try installer.install(kept).bundle.id == "clock")
+    #expect(try installer.list().map(\.id) == ["clock", "desk"])
+  }
+
+  @Test func `widgets that stay are not named with the bundle that is replaced`() throws {
+    scratch.write("bundles/desk/bundle.yaml", Self.clock)
+    let next = Self.clock.replacing("bundle: clock", with: "bundle: desk")
+      .replacing("id: back", with: "id: front")
+    let bundle = try installer.read(bytes: Array(next.utf8), name: "desk.yaml").bundle
+    func message() -> String {
+      refusal { () throws(BundleInstallerError) in
+        if let error = installer.obstacle(to: "desk", having: bundle.widgets) { throw error }
+      }
+    }
+    #expect(message().hasSuffix("would replace that bundle and remove its widgets: back"))
+    // The other copy has the widgets.
+    scratch.write("bundles/clock/bundle.yaml", Self.clock)
+    #expect(message().hasSuffix("would replace that bundle"))
+  }
 }

@@ -242,9 +242,10 @@ struct RandomMessages {
       formerVersion: text(), kinds: many { $0.text() }, widgets: many { $0.text() },
       widgetKinds: many { $0.text() })
     let install = InstallBundleRequest(
-      content: many { UInt8(truncatingIfNeeded: $0.number()) }, fileName: text(), sha256: text())
+      content: many { UInt8(truncatingIfNeeded: $0.number()) }, fileName: text(), sha256: text(),
+      force: flag())
     let didInstall = InstallBundleResponse(
-      bundle: installed, formerVersion: text(), warnings: many { $0.text() })
+      bundle: installed, formerVersion: text(), warnings: many { $0.text() }, formerID: text())
     let listed = ListBundlesResponse(bundles: [installed, installed], folder: text())
     let delete = DeleteBundleRequest(id: text(), force: number() % 2 == 0)
     let rollback = RollbackBundleRequest(id: text(), version: text())

@@ -273,13 +273,13 @@ class CallTests(DaemonCase):
         )
         change = widgetd.BundleChange(installed, "0.9.0", ("look",))
         self.check(
-            lambda c: c.install_bundle(b"x", "b.zip", sha256="00"),
+            lambda c: c.install_bundle(b"x", "b.zip", sha256="00", force=True),
             catalog,
-            pb.InstallBundleRequest(content=b"x", file_name="b.zip", sha256="00"),
+            pb.InstallBundleRequest(content=b"x", file_name="b.zip", sha256="00", force=True),
             pb.InstallBundleResponse(
-                bundle=installed_pb, former_version="0.9.0", warnings=["look"]
+                bundle=installed_pb, former_version="0.9.0", warnings=["look"], former_id="c"
             ),
-            change,
+            dataclasses.replace(change, former_id="c"),
         )
         self.check(
             lambda c: c.list_bundles(),

@@ -55,7 +55,7 @@ class BundleChange:
     former_version: str = ""
     #: Warnings about possible mistakes.
     warnings: tuple[str, ...] = ()
-    #: Of rollback_bundle: the id in the replaced version's file; empty if it is unknown.
+    #: The id in the replaced version's file; empty if it is unknown.
     former_id: str = ""
 
 

@@ -125,17 +125,22 @@ class AsyncCatalogCalls(AsyncBaseCalls):
         file_name: str,
         *,
         sha256: str = "",
+        force: bool = False,
         timeout: Optional[float] = None,
     ) -> BundleChange:
         """Installs a bundle in the folder that widgetd-host runs. The content is a bundle's file, or a zip
         or tar.gz archive of its folder. Raises Unavailable if no host is connected, InvalidArgument if
-        the bundle has mistakes."""
+        the bundle has mistakes, or if its folder has another bundle. With force, replaces that
+        bundle."""
         request = catalog_service_pb2.InstallBundleRequest(
-            content=content, file_name=_text(file_name), sha256=_text(sha256)
+            content=content, file_name=_text(file_name), sha256=_text(sha256), force=force
         )
         answer = await self.call(methods.INSTALL_BUNDLE, request, timeout=timeout)
         return BundleChange(
-            InstalledBundle.from_pb(answer.bundle), answer.former_version, tuple(answer.warnings)
+            InstalledBundle.from_pb(answer.bundle),
+            answer.former_version,
+            tuple(answer.warnings),
+            answer.former_id,
         )
 
     async def list_bundles(self, *, timeout: Optional[float] = None) -> tuple[InstalledBundle, ...]:

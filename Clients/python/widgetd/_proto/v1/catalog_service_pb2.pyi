@@ -132,21 +132,25 @@ class InstallBundleRequest(_message.Message):
     __slots__: tuple[str, ...]
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     FILE_NAME_FIELD_NUMBER: _ClassVar[int]
+    FORCE_FIELD_NUMBER: _ClassVar[int]
     SHA256_FIELD_NUMBER: _ClassVar[int]
     content: bytes
     file_name: str
+    force: bool
     sha256: str
-    def __init__(self, content: _Optional[bytes] = ..., file_name: _Optional[str] = ..., sha256: _Optional[str] = ...) -> None: ...
+    def __init__(self, content: _Optional[bytes] = ..., file_name: _Optional[str] = ..., sha256: _Optional[str] = ..., force: bool = ...) -> None: ...
 
 class InstallBundleResponse(_message.Message):
     __slots__: tuple[str, ...]
     BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    FORMER_ID_FIELD_NUMBER: _ClassVar[int]
     FORMER_VERSION_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     bundle: InstalledBundle
+    former_id: str
     former_version: str
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, bundle: _Optional[_Union[InstalledBundle, _Mapping[str, object]]] = ..., former_version: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, bundle: _Optional[_Union[InstalledBundle, _Mapping[str, object]]] = ..., former_version: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ..., former_id: _Optional[str] = ...) -> None: ...
 
 class InstalledBundle(_message.Message):
     __slots__: tuple[str, ...]

@@ -2329,7 +2329,7 @@ const ProtobufCMessageDescriptor widgetd__v1__installed_bundle__descriptor =
   (ProtobufCMessageInit) widgetd__v1__installed_bundle__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__install_bundle_request__field_descriptors[3] =
+static const ProtobufCFieldDescriptor widgetd__v1__install_bundle_request__field_descriptors[4] =
 {
   {
     "content",
@@ -2367,16 +2367,29 @@ static const ProtobufCFieldDescriptor widgetd__v1__install_bundle_request__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "force",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstallBundleRequest, force),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__install_bundle_request__field_indices_by_name[] = {
   0,   /* field[0] = content */
   1,   /* field[1] = file_name */
+  3,   /* field[3] = force */
   2,   /* field[2] = sha256 */
 };
 static const ProtobufCIntRange widgetd__v1__install_bundle_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__install_bundle_request__descriptor =
 {
@@ -2386,14 +2399,14 @@ const ProtobufCMessageDescriptor widgetd__v1__install_bundle_request__descriptor
   "Widgetd__V1__InstallBundleRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__InstallBundleRequest),
-  3,
+  4,
   widgetd__v1__install_bundle_request__field_descriptors,
   widgetd__v1__install_bundle_request__field_indices_by_name,
   1,  widgetd__v1__install_bundle_request__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__install_bundle_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__install_bundle_response__field_descriptors[3] =
+static const ProtobufCFieldDescriptor widgetd__v1__install_bundle_response__field_descriptors[4] =
 {
   {
     "bundle",
@@ -2431,16 +2444,29 @@ static const ProtobufCFieldDescriptor widgetd__v1__install_bundle_response__fiel
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "former_id",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstallBundleResponse, former_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__install_bundle_response__field_indices_by_name[] = {
   0,   /* field[0] = bundle */
+  3,   /* field[3] = former_id */
   1,   /* field[1] = former_version */
   2,   /* field[2] = warnings */
 };
 static const ProtobufCIntRange widgetd__v1__install_bundle_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__install_bundle_response__descriptor =
 {
@@ -2450,7 +2476,7 @@ const ProtobufCMessageDescriptor widgetd__v1__install_bundle_response__descripto
   "Widgetd__V1__InstallBundleResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__InstallBundleResponse),
-  3,
+  4,
   widgetd__v1__install_bundle_response__field_descriptors,
   widgetd__v1__install_bundle_response__field_indices_by_name,
   1,  widgetd__v1__install_bundle_response__number_ranges,

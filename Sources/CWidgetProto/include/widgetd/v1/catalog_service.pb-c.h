@@ -264,10 +264,11 @@ struct  Widgetd__V1__InstallBundleRequest
   ProtobufCBinaryData content;
   char *file_name;
   char *sha256;
+  protobuf_c_boolean force;
 };
 #define WIDGETD__V1__INSTALL_BUNDLE_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__install_bundle_request__descriptor) \
-    , {0,NULL}, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , {0,NULL}, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0 }
 
 
 struct  Widgetd__V1__InstallBundleResponse
@@ -277,10 +278,11 @@ struct  Widgetd__V1__InstallBundleResponse
   char *former_version;
   size_t n_warnings;
   char **warnings;
+  char *former_id;
 };
 #define WIDGETD__V1__INSTALL_BUNDLE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__install_bundle_response__descriptor) \
-    , NULL, (char *)protobuf_c_empty_string, 0,NULL }
+    , NULL, (char *)protobuf_c_empty_string, 0,NULL, (char *)protobuf_c_empty_string }
 
 
 struct  Widgetd__V1__ListBundlesRequest
