@@ -402,9 +402,7 @@ import WidgetModel
     #expect(scratch.listing("bundles/desk").contains("bundles/desk/.git/HEAD"))
   }
 
-  @Test(arguments: [
-    Texts.bundle("desk", version: "0.1.0"), Texts.bundle("other", version: "0.1.0"), "wrong", nil,
-  ])
+  @Test(arguments: [Texts.bundle("desk", version: "0.1.0"), "wrong", nil])
   func `a rollback is named only if it brings the hand-made bundle back`(text: String?) throws {
     let file = "bundles/desk/bundle.yaml"
     scratch.write(file, text ?? "")

@@ -23,6 +23,11 @@ struct BundleCommandTests {
     #expect(
       BundleRemote.installed(installed)
         == "bundle b 1.0.0 installed in /x\\u{a}/b by widgetd-host, was 0.9.0\n")
+    let other = InstallBundleResponse(bundle: bundle, formerVersion: "0.9.0", formerID: "lamp")
+    #expect(
+      BundleRemote.installed(other)
+        == "bundle b 1.0.0 installed in /x\\u{a}/b by widgetd-host, "
+        + "in place of bundle lamp 0.9.0\n")
     let back = RollbackBundleResponse(bundle: bundle, formerVersion: "")
     #expect(BundleRemote.broughtBack(back) == "bundle b 1.0.0 restored in /x\\u{a}/b\n")
   }
@@ -49,6 +54,9 @@ struct BundleCommandTests {
     #expect(
       BundleText.former(nil, wasThere: true) == ", in place of a folder without a valid bundle")
     #expect(BundleText.former(nil, wasThere: false) == "")
+    #expect(
+      BundleText.former("0.9.0", of: "lamp", wasThere: true) == ", in place of bundle lamp 0.9.0")
+    #expect(BundleText.former(nil, of: "lamp", wasThere: true) == ", in place of bundle lamp")
   }
 
   @Test func `a pipe is not sent to the host, and not waited for`() throws {

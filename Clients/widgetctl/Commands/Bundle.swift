@@ -49,6 +49,11 @@ struct BundleFolderOptions: ParsableArguments {
     "widgetctl bundle \(words)" + (folder.map { " --dir \($0.asArgument)" } ?? "")
   }
 
+  /// A text of the installer, with `--dir` added to its commands of `widgetctl bundle`.
+  func advised(_ text: String) -> String {
+    folder.map { BundleText.advice(text, with: "--dir \($0.asArgument)") } ?? text
+  }
+
   /// Runs a call of the installer. Its errors become errors of the command; commands in their hints get
   /// `--dir`.
   func carryOut<T>(
@@ -182,6 +187,11 @@ extension BundleInstaller {
   }
 }
 
+extension BundleInstaller.Outcome {
+  /// The replaced bundle, if it is another one.
+  var formerOther: String? { formerID == bundle.id ? nil : formerID }
+}
+
 /// The texts about bundles and their problems.
 enum BundleText {
   /// A text, with an option added to its commands of `widgetctl bundle`.
@@ -238,15 +248,17 @@ enum BundleText {
 
   /// The replaced version, after the words about the new one. Empty if there was none.
   ///
-  /// - Parameter version: nil if it could not be read.
-  static func former(_ version: String?, wasThere: Bool) -> String {
-    version.map { ", was \($0)" }
+  /// - Parameters:
+  ///   - version: nil if it could not be read.
+  ///   - other: the bundle of this version, if it is another one.
+  static func former(_ version: String?, of other: String? = nil, wasThere: Bool) -> String {
+    if let other { return ", in place of bundle \(other)" + (version.map { " \($0)" } ?? "") }
+    return version.map { ", was \($0)" }
       ?? (wasThere ? ", in place of a folder without a valid bundle" : "")
   }
 
-  /// Reports facts about an installation on standard error.
-  static func warn(_ outcome: BundleInstaller.Outcome) {
-    for warning in outcome.warnings { warn(warning) }
+  static func former(_ outcome: BundleInstaller.Outcome) -> String {
+    former(outcome.former, of: outcome.formerOther, wasThere: outcome.wasThere)
   }
 
   static func warn(_ text: String) {
@@ -265,6 +277,7 @@ enum BundleText {
     var map = document(outcome.bundle)
     map["folder"] = .string("\(installer.path)/\(outcome.bundle.id)")
     map["formerVersion"] = outcome.former.map { .string($0) } ?? .null
+    if let other = outcome.formerOther { map["formerId"] = .string(other) }
     map["sha256"] = outcome.digest.map { .string($0) } ?? .null
     map["live"] = isLive.map { .bool($0) } ?? .null
     map["warnings"] = .list(warnings.map { .string($0) })

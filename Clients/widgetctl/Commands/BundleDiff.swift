@@ -76,12 +76,13 @@ struct BundleDiffCommand: AsyncParsableCommand {
         BundleInstallerError.text($0.message, hint: $0.hint)
       }
     if !remote.remote, !isInPlace {
-      told += BundleDiffCommand.obstacles(to: bundle.id, in: installer)
+      told += BundleDiffCommand.obstacles(to: bundle, in: installer).map { folder.advised($0) }
     }
+    if remote.remote { told += BundleDiffCommand.replacement(by: bundle.id, differences) }
     if let absence = answered?.absence { told.append(absence) }
     told += answered?.missingKinds(of: bundle, file: found.file) ?? []
     if !remote.remote { told += installer.droppedSettings(by: bundle) }
-    let warnings = told + outlook.remarks.map(\.text)
+    let warnings = told + (outlook.remarks + outlook.losses).map(\.text)
     let kept = outlook.kept.map { $0.text.safeForTerminal + "\n" }.joined()
     let printer = global.session(socketPath: "").printer
     if printer.format == .table { for warning in warnings { BundleText.warn(warning) } }
@@ -122,9 +123,21 @@ struct BundleDiffCommand: AsyncParsableCommand {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// Why the installation is refused, if another entry has the place of the bundle's folder.
-  static func obstacles(to id: String, in installer: BundleInstaller) -> [String] {
-    guard let error = installer.obstacle(to: id) else { return [] }
+  /// Why the host refuses the installation, if its folder of the bundle has another bundle.
+  ///
+  /// - Parameter differences: from the bundle in that folder.
+  static func replacement(by id: String, _ differences: [BundleDifference]) -> [String] {
+    guard let other = differences.first(where: { $0.path == "bundle" })?.before else { return [] }
+    return [
+      "`bundle install --remote` refuses the bundle: the folder \(id) of widgetd-host has the bundle "
+        + "\"\(other)\", and the installation would replace that bundle; remove it with `widgetctl "
+        + "bundle rm \(id) --remote`, or install with --force"
+    ]
+  }
+
+  /// Why the installation is refused, if another bundle or entry has the place of the bundle's folder.
+  static func obstacles(to bundle: Bundle, in installer: BundleInstaller) -> [String] {
+    guard let error = installer.obstacle(to: bundle.id, having: bundle.widgets) else { return [] }
     return ["`bundle install` refuses the bundle: \(CommandFailure(error).message)"]
   }
 }

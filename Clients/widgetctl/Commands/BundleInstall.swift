@@ -16,7 +16,8 @@ struct BundleInstallCommand: AsyncParsableCommand {
       install a bundle of another author, check its permissions with `bundle diff`.
 
       The previous version is kept: `bundle rollback` restores it. Files that you put into the \
-      bundle's folder stay there.
+      bundle's folder stay there. If the folder has another bundle, the command ends with status 5, \
+      and names what would be lost. With --force, it replaces that bundle.
 
       Examples:
         widgetctl bundle install clock
@@ -35,6 +36,9 @@ struct BundleInstallCommand: AsyncParsableCommand {
     help: ArgumentHelp("The expected SHA-256 of the archive.", valueName: "hex"))
   var digest: String?
 
+  @Flag(help: "Also replace another bundle that is in the folder of the bundle.")
+  var force = false
+
   @OptionGroup var remote: BundleRemoteOptions
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
@@ -50,7 +54,9 @@ struct BundleInstallCommand: AsyncParsableCommand {
     let installer = try folder.installer()
     let source = try BundleSource(
       source, bytesMax: installer.limits.archiveBytesMax, within: global.limit)
-    if remote.remote { return try await BundleRemote.install(source, digest: digest, global) }
+    if remote.remote {
+      return try await BundleRemote.install(source, digest: digest, force: force, global)
+    }
     if let refusal = await MissingFolder.refusal(ofInstallingInto: installer.path, global) {
       throw refusal
     }
@@ -65,16 +71,22 @@ struct BundleInstallCommand: AsyncParsableCommand {
         missing = await MissingFolder.of(found.bundle.id, in: installer.path, global)
       }
     }
-    let former = outlook == nil ? installer.widgets(of: found?.bundle.id) : []
-    let outcome = try folder.carryOut { () throws(BundleInstallerError) in
-      switch source {
-      case .path(let path): try installer.install(path, digest: digest)
-      case .fetched(let bytes, let name):
-        try installer.install(bytes: bytes, name: name, digest: digest)
+    let former = outlook == nil ? installer.widgets(replacedBy: found?.bundle.id) : []
+    let outcome: BundleInstaller.Outcome
+    do throws(CommandFailure) {
+      outcome = try folder.carryOut { () throws(BundleInstallerError) in
+        switch source {
+        case .path(let path): try installer.install(path, digest: digest, force: force)
+        case .fetched(let bytes, let name):
+          try installer.install(bytes: bytes, name: name, digest: digest, force: force)
+        }
       }
+    } catch {
+      throw (outlook ?? BundleOutlook()).named(in: error)
     }
     let bundle = outcome.bundle
-    var warnings = outlook?.refined(outcome.warnings, of: bundle) ?? outcome.warnings
+    var warnings = (outlook?.refined(outcome.warnings, of: bundle) ?? outcome.warnings)
+      .map { folder.advised($0) }
     if let words = missing?.warning(installing: bundle) {
       warnings.append(words)
     }
@@ -93,7 +105,7 @@ struct BundleInstallCommand: AsyncParsableCommand {
         warnings: warnings + (outlook?.warnings ?? []))
     ) {
       "bundle \(bundle.id) \(bundle.version) installed in \(installer.path)"
-        + "\(BundleText.former(outcome.former, wasThere: outcome.wasThere)) "
+        + "\(BundleText.former(outcome)) "
         + "(\(BundleText.counts(bundle)))\n"
     }
   }
@@ -129,6 +141,11 @@ extension BundleInstaller {
       case .success(let bundle) = installed.bundle
     else { return [] }
     return bundle.widgets
+  }
+
+  /// The widgets of the bundle in whose place a version is installed; none if they are unknown.
+  func widgets(replacedBy id: String?) -> [WidgetSpec] {
+    id.flatMap { occupant(of: $0)?.widgets } ?? widgets(of: id)
   }
 
   func read(_ source: BundleSource) throws(BundleInstallerError) -> Found {
@@ -345,7 +362,8 @@ struct BundleRollbackCommand: AsyncParsableCommand {
       () throws(BundleInstallerError) in
       try installer.rollback(id, to: version)
     }
-    BundleText.warn(outcome)
+    let told = outcome.warnings.map { folder.advised($0) }
+    for warning in told { BundleText.warn(warning) }
     let restored = outcome.bundle.widgets
     var lost = LostValues.warnings(
       values ?? [], restored: outcome.bundle.version, restored.compactMap { $0.id?.rawValue }
@@ -362,10 +380,10 @@ struct BundleRollbackCommand: AsyncParsableCommand {
     global.session(socketPath: "").printer.print(
       BundleText.document(
         outcome, in: installer, isLive: host.runs(installer.path),
-        warnings: outcome.warnings + lost + refusals)
+        warnings: told + lost + refusals)
     ) {
       "bundle \(id) \(outcome.bundle.version) restored in \(installer.path)"
-        + "\(BundleText.former(outcome.former, wasThere: outcome.wasThere))\n"
+        + "\(BundleText.former(outcome))\n"
     }
   }
 }

@@ -21,7 +21,11 @@ struct InstalledWidgets: Hashable, Sendable {
   /// - Parameters:
   ///   - shown: the widgets with the states of the host's bundles.
   ///   - folder: a folder of bundles, which the host need not run.
-  init(besides id: String, _ shown: [Widget], in folder: String?) {
+  ///   - occupant: a bundle whose folder another bundle gets. A second copy of it counts.
+  init(
+    besides id: String, _ shown: [Widget], in folder: String?,
+    without occupant: BundleStanding? = nil
+  ) {
     var seen: Set<String> = [id]
     let list = folder.flatMap { try? BundleFolderOptions.installer(at: $0).list() } ?? []
     for item in list {
@@ -34,10 +38,13 @@ struct InstalledWidgets: Hashable, Sendable {
         widget.data["heir"] ?? .string("") == .string("")
       else { continue }
       seen.insert(other)
+      let standing = BundleStanding(widget)
+      if let occupant, standing.path == occupant.path { continue }
       // The other copy of the bundle counts.
-      guard BundleStanding(widget).original == nil else { continue }
+      guard standing.original == nil || standing.original == occupant?.id else { continue }
       guard case .string(let path)? = widget.data["path"],
-        let bundle = (try? BundleInstaller.anywhere.read(at: path))?.bundle, bundle.id == other
+        let bundle = (try? BundleInstaller.anywhere.read(at: path))?.bundle,
+        bundle.id == standing.original ?? other
       else {
         unread.append(other)
         continue
@@ -68,10 +75,11 @@ extension BundleOutlook {
   ///
   /// - Parameters:
   ///   - arrival: of the file.
+  ///   - isReplaced: whether the file has another bundle.
   ///   - others: reads the widgets of the other bundles, if there is such a widget.
   static func leaving(
-    _ set: String, keeping declared: Set<WidgetID>, arrival: Arrival, _ client: WidgetClient,
-    _ options: CallOptions, _ others: () -> InstalledWidgets
+    _ set: String, keeping declared: Set<WidgetID>, arrival: Arrival, isReplaced: Bool = false,
+    _ client: WidgetClient, _ options: CallOptions, _ others: () -> InstalledWidgets
   ) async throws -> [Remark] {
     // The values are asked for only of the widgets that leave.
     let ids = try await client.all(Selector(), ReadMask(paths: ["id", "apply_set"]), options)
@@ -84,7 +92,9 @@ extension BundleOutlook {
     for selector in FailureWarnings.selectors(ids, []) {
       remarks += try await client.all(selector, mask, options)
         .compactMap {
-          removed($0, keeping: declared, by: set, beside: installed, arrival: arrival)
+          removed(
+            $0, keeping: declared, by: set, beside: installed, arrival: arrival,
+            isReplaced: isReplaced)
         }
     }
     return remarks
@@ -100,16 +110,21 @@ extension BundleOutlook {
   ///   - declared: the widgets that the file has.
   ///   - others: the widgets of the other bundles.
   ///   - arrival: of the file.
+  ///   - isReplaced: whether the file has another bundle.
   static func removed(
     _ known: TaggedWidget, keeping declared: Set<WidgetID>, by set: String,
-    beside others: InstalledWidgets = InstalledWidgets(), arrival: Arrival = .installation
+    beside others: InstalledWidgets = InstalledWidgets(), arrival: Arrival = .installation,
+    isReplaced: Bool = false
   ) -> Remark? {
     let (id, kind) = (known.widget.id, known.widget.kind)
     guard known.widget.applySet == set, !declared.contains(id) else { return nil }
     let paths = lost(with: known, of: set)
     guard !paths.isEmpty else { return nil }
     let message =
-      "the bundle no longer has the widget \"\(id)\", on which users set " + shortened(paths)
+      (isReplaced
+        ? "\(OwnerName.words(ofSet: set)) goes with the widget"
+        : "the bundle no longer has the widget")
+      + " \"\(id)\", on which users set " + shortened(paths)
     let found = others.declarations[id] ?? []
     if let heir = found.first(where: { $0.kind == kind }) {
       return Remark(
@@ -136,8 +151,10 @@ extension BundleOutlook {
     let step: String
     if arrival == .installation {
       step =
-        "to keep the values, leave the widget in the file, or add it to the file of another bundle "
-        + "before the installation, with the kind \(kind)"
+        (isReplaced
+          ? "to keep the values, add the widget to the file of another bundle "
+          : "to keep the values, leave the widget in the file, or add it to the file of another "
+            + "bundle ") + "before the installation, with the kind \(kind)"
     } else {
       step =
         "to keep the values, put the widget back into the file, or add it to the file of another "
@@ -146,6 +163,43 @@ extension BundleOutlook {
     let isSentence = found.isEmpty && !others.unread.isEmpty
     reason += isSentence ? ". \(step.prefix(1).uppercased())\(step.dropFirst())" : "; \(step)"
     return Remark(path: "widgets.\(id)", message: message, hint: reason)
+  }
+
+  /// The other bundle that the host has in the folder that a version gets. Nil if there is none.
+  ///
+  /// - Parameters:
+  ///   - folder: of bundles.
+  ///   - file: see `of`.
+  ///   - shown: see `isRead`.
+  static func occupant(
+    of id: String, in folder: String, file: String?, _ shown: [Widget]
+  ) -> BundleStanding? {
+    let place = "\(BundleHost.resolved(folder))/\(id)"
+    // Somebody has changed the id in the file that the host reads.
+    if let file, BundleHost.resolved(file).hasPrefix("\(place)/") { return nil }
+    let found = BundleStanding.shown(by: shown).first { path, standing in
+      path == place && standing.id != id && standing.original == nil && !standing.isToldMissing
+    }
+    return found?.1
+  }
+
+  /// The folder that the host changes for `--remote`; nil if it is unknown.
+  static func firstFolder(_ client: WidgetClient, _ options: CallOptions) async -> String? {
+    guard let id = WidgetID(BundleHost.widget),
+      let answer = try? await client.getWidget(GetWidgetRequest(id: id), options: options),
+      BundleHost.hiddenProblem(by: answer.widget) == nil
+    else { return nil }
+    return BundleHost(answer.widget).firstFolder
+  }
+
+  /// The error of an installation that would replace another bundle, with what `--force` loses. Other
+  /// errors stay as they are.
+  func named(in failure: CommandFailure) -> CommandFailure {
+    guard BundleInstaller.isAboutOccupant(failure.message) else { return failure }
+    let refusal = failure.exiting(.refused)
+    guard !losses.isEmpty else { return refusal }
+    let lost = losses.map { "  \($0.text.safeForTerminal)" }.joined(separator: "\n")
+    return refusal.saying("\(failure.message)\nWith --force:\n\(lost)")
   }
 
   /// How a version of the bundle of a set reaches the host.

@@ -41,6 +41,8 @@ struct BundleOutlook: Hashable, Sendable {
 
   private(set) var remarks: [Remark] = []
   private(set) var kept: [KeptField] = []
+  /// What is lost with the other bundle that the host has in the folder of the version.
+  private(set) var losses: [Remark] = []
   /// The kinds of other bundles and programs, and of the daemon itself. Empty if all widgets of the
   /// bundle have kinds of the bundle.
   private(set) var otherKinds: [KindName] = []
@@ -78,7 +80,9 @@ struct BundleOutlook: Hashable, Sendable {
     // Each call has the limit, too, but there are many calls.
     let asking = Task { () -> BundleOutlook? in
       let options = CallOptions(timeout: limit)
-      guard var outlook = try? await of(bundle, beside: folder, file: file, client, options)
+      guard
+        var outlook = try? await of(
+          bundle, beside: folder, file: file, isRemote: isRemote, client, options)
       else { return nil }
       guard isRemote || folder != nil else { return outlook }
       let host = await BundleHost.ask(client, within: limit)
@@ -106,8 +110,8 @@ struct BundleOutlook: Hashable, Sendable {
   }
 
   private static func of(
-    _ bundle: Bundle, beside folder: String?, file: String?, _ client: WidgetClient,
-    _ options: CallOptions
+    _ bundle: Bundle, beside folder: String?, file: String?, isRemote: Bool,
+    _ client: WidgetClient, _ options: CallOptions
   ) async throws -> BundleOutlook {
     var outlook = BundleOutlook()
     let set = "bundle/\(bundle.id)"
@@ -116,7 +120,12 @@ struct BundleOutlook: Hashable, Sendable {
     let arrival = file.map { BundleOutlook.arrival(of: $0, by: set, shown) } ?? .installation
     outlook.arrival = arrival
     outlook.holder = shown.first { $0.id.rawValue == set }.flatMap { BundleStanding($0).holder }
-    let inherited = inherited(by: bundle.id, shown)
+    let home = isRemote ? await firstFolder(client, options) : folder
+    let occupant = home.flatMap {
+      BundleOutlook.occupant(of: bundle.id, in: $0, file: file, shown)
+    }
+    var inherited = inherited(by: bundle.id, shown)
+    if let occupant { inherited.insert("bundle/\(occupant.id)") }
     let own = inherited.union([set])
     var registered: [KindName: Kind] = [:]
     for kind in bundle.kinds.map(\.kind) {
@@ -148,6 +157,14 @@ struct BundleOutlook: Hashable, Sendable {
       set, keeping: declared, arrival: arrival, client, options
     ) {
       InstalledWidgets(besides: bundle.id, shown, in: folder)
+    }
+    if let occupant {
+      outlook.losses = try await leaving(
+        "bundle/\(occupant.id)", keeping: declared, arrival: .installation, isReplaced: true,
+        client, options
+      ) {
+        InstalledWidgets(besides: bundle.id, shown, in: folder, without: occupant)
+      }
     }
     guard !bundle.widgets.isEmpty else { return outlook }
     if bundle.remarks.contains(where: { $0.foreignKind != nil }) {
@@ -215,7 +232,7 @@ struct BundleOutlook: Hashable, Sendable {
   }
 
   /// The warnings at an installation.
-  var warnings: [String] { remarks.map(\.text) + kept.compactMap(\.news) }
+  var warnings: [String] { (remarks + losses).map(\.text) + kept.compactMap(\.news) }
 
   /// The reasons for which the daemon refuses the bundle.
   ///

@@ -155,21 +155,34 @@ enum BundleRemote {
 
   /// The output of `bundle install --remote`.
   static func installed(_ answer: InstallBundleResponse) -> String {
-    let before = answer.formerVersion.isEmpty ? "" : ", was \(answer.formerVersion)"
+    let before = former(answer.formerVersion, of: answer.formerID, by: answer.bundle)
     return "bundle \(answer.bundle.id) \(answer.bundle.version) installed in "
       + "\(answer.bundle.folder) by widgetd-host\(before)".safeForTerminal + "\n"
   }
 
   /// The output of `bundle rollback --remote`.
   static func broughtBack(_ answer: RollbackBundleResponse) -> String {
-    let before = answer.formerVersion.isEmpty ? "" : ", was \(answer.formerVersion)"
+    let before = former(answer.formerVersion, of: answer.formerID, by: answer.bundle)
     let bundle = answer.bundle
     return "bundle \(bundle.id) \(bundle.version) restored in \(bundle.folder)\(before)"
       .safeForTerminal + "\n"
   }
 
+  /// The replaced version, after the words about the new one.
+  private static func former(
+    _ version: String, of id: String, by bundle: InstalledBundle
+  ) -> String {
+    BundleText.former(
+      version.nonEmpty, of: otherID(id, than: bundle), wasThere: false)
+  }
+
+  /// The id of a replaced bundle, if it is another one.
+  private static func otherID(_ former: String, than bundle: InstalledBundle) -> String? {
+    former == bundle.id ? nil : former.nonEmpty
+  }
+
   static func install(
-    _ source: BundleSource, digest: String?, _ global: GlobalOptions
+    _ source: BundleSource, digest: String?, force: Bool, _ global: GlobalOptions
   ) async throws {
     let session = try global.session()
     var request = try source.content(bytesMax: bytesMax)
@@ -180,6 +193,7 @@ enum BundleRemote {
         .invalidArgument, "\(path) is a folder, which has no digest; leave out --sha256")
     }
     request.sha256 = digest ?? ""
+    request.force = force
     if let refusal = await MissingFolder.refusal(ofInstallingByHost: global) { throw refusal }
     // The question comes before the host loads the bundle.
     var outlook: BundleOutlook?
@@ -187,8 +201,13 @@ enum BundleRemote {
     if let found {
       outlook = await BundleOutlook.of(found.bundle, global, isRemote: true)
     }
-    let answer = try await advising(global) { () async throws(ClientError) in
-      try await session.client.installBundle(request, options: session.options)
+    let answer: InstallBundleResponse
+    do {
+      answer = try await advising(global) { () async throws(ClientError) in
+        try await session.client.installBundle(request, options: session.options)
+      }
+    } catch let error as CommandFailure {
+      throw (outlook ?? BundleOutlook()).named(in: error)
     }
     var warnings = answer.warnings
     if let outlook, let found { warnings = outlook.refined(warnings, of: found.bundle) }
@@ -197,14 +216,15 @@ enum BundleRemote {
     if let absence = outlook?.absence { BundleText.warn(absence) }
     if outlook?.isHostKnown != true {
       let told = warnings
-      let reasons = await doubts(about: answer.bundle, replacing: answer.bundle.id, global)
-        .filter { !told.contains($0) }
+      let reasons = await doubts(
+        about: answer.bundle, replacing: answer.formerID.nonEmpty ?? answer.bundle.id, global
+      ).filter { !told.contains($0) }
       for reason in reasons { BundleText.warn(reason) }
       warnings += reasons
     }
     session.printer.print(
       document(
-        answer.bundle, former: answer.formerVersion, warnings: warnings)
+        answer.bundle, former: answer.formerVersion, of: answer.formerID, warnings: warnings)
     ) { installed(answer) }
   }
 
@@ -329,7 +349,8 @@ enum BundleRemote {
     let warnings = answer.warnings.map(advice) + lost(by: answer, of: id, values) + refusals
     for warning in warnings { BundleText.warn(warning) }
     session.printer.print(
-      document(answer.bundle, former: answer.formerVersion, warnings: warnings)
+      document(
+        answer.bundle, former: answer.formerVersion, of: answer.formerID, warnings: warnings)
     ) { broughtBack(answer) }
   }
 
@@ -443,7 +464,7 @@ enum BundleRemote {
 
   private static func document(
     _ bundle: InstalledBundle, _ standing: BundleStanding? = nil, former: String? = nil,
-    warnings: [String]? = nil
+    of formerID: String = "", warnings: [String]? = nil
   ) -> Value {
     var map: ValueMap = [
       "id": .string(bundle.id), "version": .string(bundle.version),
@@ -457,6 +478,7 @@ enum BundleRemote {
     if former != nil || !known.isEmpty {
       map["formerVersion"] = known.isEmpty ? .null : .string(known)
     }
+    if let other = otherID(formerID, than: bundle) { map["formerId"] = .string(other) }
     if let warnings { map["warnings"] = .list(warnings.map { .string($0) }) }
     standing?.describe(in: &map)
     return .map(map)
