@@ -104,6 +104,9 @@ final class WorkQueue {
   /// Whether work waits for the next turn.
   var hasMore: Bool { !queue.isEmpty }
 
+  /// Whether this pass of the loop has done work.
+  var hasWorked: Bool { spent > .zero }
+
   /// Works at once if no workload waits and the turn has time left. Otherwise the workload waits for
   /// its slice.
   func submit(_ workload: any SlicedWork) {

@@ -36,10 +36,10 @@ extension WatchRounds {
   static var stepsPerTurnMax: Int { 64 }
   static var eventsPerFrameMax: Int { 256 }
 
-  /// The time that a part of a round may take: a quarter of its maximum while others wait, which are
-  /// calls and readers from earlier turns. Under such a load, a call over gRPC waits for the rounds of
-  /// several turns.
+  /// The time that a part of a round may take: a quarter of its maximum while others wait. These are
+  /// calls, or readers that the last round has left while calls were served. A call over gRPC waits
+  /// for the rounds of several turns.
   func bound(_ time: TimeAmount) -> TimeAmount {
-    context.work.hasMore || hasMore ? .nanoseconds(time.nanoseconds / 4) : time
+    isShort ? .nanoseconds(time.nanoseconds / 4) : time
   }
 }

@@ -26,6 +26,10 @@ final class WatchRounds {
   var postponed = PostponedReaders()
   /// `store.readingCost` at the start of this half of the round.
   private var costStart = 0
+  /// Whether this round is short, because others wait.
+  private(set) var isShort = false
+  /// Whether the last round has left readers to later turns.
+  private var readersWait = false
   private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
   /// The start of the round in this turn; nil if there was none.
   private var roundStart: NIODeadline?
@@ -213,6 +217,7 @@ final class WatchRounds {
   /// is not enough come first in the next turn.
   func send(at instant: NIODeadline) {
     let (start, owed) = (context.work.time, context.work.owed)
+    isShort = context.work.hasMore || readersWait && context.work.hasWorked
     costStart = context.store.readingCost
     let (fromRevision, fromSequence) = (sentRevision, sentSequence)
     sentRevision = context.store.revision
@@ -260,6 +265,7 @@ final class WatchRounds {
       removalCount: context.store.removalCount,
       tombstonesMax: context.limits.store.tombstonesMax)
     for subscription in leftOut.reversed() { ready.putBack(subscription, of: subscription.uid) }
+    readersWait = !ready.isEmpty
     // The shared frames of late readers are not needed any more.
     frames.forgetShared()
   }
