@@ -112,6 +112,10 @@ extension WidgetStore {
     public var status: TimelineStatus?
     /// Whether the kind's schedule makes the entries.
     public var isScheduled = false
+    /// The date of the first later entry whose content embeds something that the current entry does
+    /// not embed. What it shows may change before that date, and the widget does not follow. Nil if
+    /// there is no such entry.
+    public var newEmbedDate: Timestamp?
   }
 
   /// The entry of a widget that is current at a time, and the entries after it. With `content`,
@@ -140,9 +144,16 @@ extension WidgetStore {
       records.familyUsage.readingCost += found.cost
     }
     let reader = reader(content)
+    var followed: Set<EmbedRequest> = []
     for entry in entries {
       let draft = record.draft { $0.moment = $0.moment?.showing(entry) }
       let made = content == .none ? nil : self.content(of: draft, content)
+      let embeds = made?.embedRequests ?? []
+      if entry.date <= start {
+        followed = embeds
+      } else if page.newEmbedDate == nil, !embeds.isSubset(of: followed) {
+        page.newEmbedDate = entry.date
+      }
       page.entries.append(shown(entry, made?.content, to: reader))
       reader.meter.add(cost: made?.cost ?? 0, bytes: made?.bytes ?? 0)
       records.familyUsage.readingCost += made?.cost ?? 0

@@ -5,6 +5,28 @@ import WidgetModel
 
 /// Users and readers of embeds: events, families, and changes by time.
 struct EmbedReaderTests: EmbedSuite {
+  /// Shows the widget that its entry names, in the family that its entry names.
+  private static var slide: Kind {
+    Kind(
+      name: "slide",
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "slide", type: .stack,
+            children: [
+              NodeTemplate(
+                id: "inner", type: .embed,
+                properties: [
+                  "widget": Binding("entry.widget"), "family": Binding("entry.family"),
+                ])
+            ]))
+      ],
+      entry: [
+        Field(name: "widget", type: .string),
+        Field(name: "family", type: .string, defaultValue: .string("medium")),
+      ])
+  }
+
   // MARK: - Events
 
   @Test func `events of its nodes reach the other widget`() throws {
@@ -167,19 +189,7 @@ struct EmbedReaderTests: EmbedSuite {
   }
 
   @Test func `a future entry shows the other widget, and leaves no links before its date`() throws {
-    let slide = Kind(
-      name: "slide",
-      content: [
-        ContentTemplate(
-          root: NodeTemplate(
-            id: "slide", type: .stack,
-            children: [
-              NodeTemplate(
-                id: "inner", type: .embed, properties: ["widget": Binding("entry.widget")])
-            ]))
-      ],
-      entry: [Field(name: "widget", type: .string)])
-    var store = try store([slide, Self.counter])
+    var store = try store([Self.slide, Self.counter])
     for id in ["c", "d"] { try store.create(WidgetID(stringLiteral: id), kind: "counter") }
     try store.create("s", kind: "slide")
     let entries = [(0, "c"), (10, "d")].map { seconds, id in
@@ -197,6 +207,28 @@ struct EmbedReaderTests: EmbedSuite {
     store.advance(to: .at(10))
     store.settleEmbeds(at: .at(10))
     #expect(store.embedders(of: "d") == ["s"])
+  }
+
+  @Test(
+    arguments: [("c", "medium", nil), ("d", "medium", 10), ("c", "inline", 10)]
+      as [(String, String, Int64?)])
+  func `a page names the first entry with an embed that the current entry lacks`(
+    _ other: String, _ family: String, _ seconds: Int64?
+  ) throws {
+    var store = try store([Self.slide, Self.counter])
+    for id in ["c", "d"] { try store.create(WidgetID(stringLiteral: id), kind: "counter") }
+    try store.create("s", kind: "slide")
+    let shown = [(0, "c", "medium"), (5, "c", "medium"), (10, other, family), (20, "c", "medium")]
+    let entries = shown.map { seconds, id, family in
+      TimelineEntry(
+        date: .at(Int64(seconds)), values: ["widget": .string(id), "family": .string(family)])
+    }
+    try store.run(
+      .update("s", WidgetPatch(timeline: .some(Timeline(entries: entries, policy: .never)))))
+    settle(&store)
+    let page = try #require(store.timeline(of: "s", from: .at(0), limit: 5, taking: .own))
+    #expect(page.entries.count == 4)
+    #expect(page.newEmbedDate == seconds.map { Timestamp.at($0) })
   }
 
   // MARK: - Time

@@ -27,10 +27,17 @@ import WidgetTimers
       as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
   }
 
-  private func text(_ shown: ShownEntry?) -> String? {
-    guard case .string(let text)? = shown?.content?.nodes.first?.properties["text"] else {
-      return nil
-    }
+  private func text(_ shown: ShownEntry?) -> String? { text(shown?.content) }
+
+  private func text(_ content: Content?) -> String? { text(content?.nodes.first) }
+
+  /// The text of an hourly widget in the embed `slide`.
+  private func innerText(_ content: Content?) -> String? {
+    text(content?.nodes.first { $0.id == "slide::text" })
+  }
+
+  private func text(_ node: Node?) -> String? {
+    guard case .string(let text)? = node?.properties["text"] else { return nil }
     return text
   }
 
@@ -139,6 +146,57 @@ import WidgetTimers
       ).sync()
       #expect(watcher.mirror.widgets[try .make("f")]?.content?.nodes.count == 2)
       #expect(try wakeDate(server) == next)
+    }
+  }
+
+  @Test func `the daemon wakes for an entry with a new embed, and sends its present content`()
+    async throws
+  {
+    try await withServer(clock: .fake()) { server in
+      let client = try server.connect()
+      try Self.declare(client)
+      let slides = Kind(
+        name: try .make("slides"),
+        content: [
+          ContentTemplate(
+            root: NodeTemplate(
+              id: "slide", type: .embed, properties: ["widget": Binding("entry.widget")]))
+        ],
+        entry: [Field(name: "widget", type: .string)])
+      _ = try client.call(
+        "ApplyKinds", ApplyKindsRequest(provider: "test2", kinds: [slides]),
+        as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
+      try client.create("a", kind: "hourly", data: ["title": .string("one")])
+      try client.create("plain")
+      try client.create("s", kind: "slides")
+      let date = Timestamp.fakeStart.advanced(by: .seconds(36_000))
+      func show(_ shown: [(Timestamp, String)]) throws {
+        let entries = shown.map { date, widget in
+          TimelineEntry(date: date, values: ["widget": .string(widget)])
+        }
+        try client.patch(
+          "s", WidgetPatch(timeline: .some(Timeline(entries: entries, policy: .never))))
+      }
+      try show([(.fakeStart, ""), (date, "a")])
+      let id = try WidgetID.make("s")
+      let watcher = try Watcher(
+        server.connect(), WatchWidgetsRequest(selector: Selector(ids: [id]), upcomingEntries: 3)
+      ).sync()
+      let sent = try #require(watcher.mirror.upcoming[id]?.entries.first)
+      #expect(sent.entry.date == date && innerText(sent.content)?.hasPrefix("one ") == true)
+      // Until then, the other widget changes by time and by a call, and the watch gets nothing.
+      #expect(try wakeDate(server) == date)
+      try client.set("a", ["title": .string("two")])
+      #expect(try wakeDate(server) == date)
+      _ = try client.call(
+        "SetTime", SetTimeRequest(.time(date)), as: SetTimeResponse.self,
+        service: "widgetd.v1.AdminService")
+      _ = try watcher.nextChanges()
+      #expect(
+        innerText(watcher.mirror.widgets[id]?.content) == "two \(RFC3339.text(date))")
+      // Entries with the same embed are known.
+      try show([(date, "plain"), (date.advanced(by: .seconds(36_000)), "plain")])
+      #expect(try wakeDate(server) == nil)
     }
   }
 

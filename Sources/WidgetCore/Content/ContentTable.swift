@@ -102,6 +102,12 @@ struct ContentTable {
     return Set(slots.embedRequests.compactMap { WidgetID($0.request.widget) })
   }
 
+  /// The requests of its embeds.
+  var embedRequests: Set<EmbedRequest> {
+    guard program.hasEmbeds else { return [] }
+    return Set(slots.embedRequests.map(\.request))
+  }
+
   /// The id of a node in the widget that it comes from; nil if no embed has such a node.
   func origin(of id: String) -> String? { slots.origin(of: id) }
 

@@ -1,7 +1,7 @@
 import WidgetModel
 
 /// The request of an embed.
-struct EmbedRequest {
+struct EmbedRequest: Hashable {
   /// The id of the widget, as the node has it.
   var widget: String
   /// The family, as the node has it; empty for the default.

@@ -105,13 +105,13 @@ final class FrameMaker {
         let page = context.store.upcoming(
           of: id, at: context.turn.now, limit: isSpent ? 0 : limit, taking: group.content)
       else {
-        setHorizon(group, id, embedded: context.store.embeddedDate(of: id))
+        setHorizon(group, id, [context.store.embeddedDate(of: id)])
         continue
       }
       // The next content of embeds and stacks is not sent in advance.
       let isUnknown = page.hasMore || page.entries.isEmpty
       let last = isUnknown ? page.entries.last?.entry.date ?? page.status?.nextTime : nil
-      setHorizon(group, id, last, embedded: context.store.embeddedDate(of: id))
+      setHorizon(group, id, [last, page.newEmbedDate, context.store.embeddedDate(of: id)])
       if !page.entries.isEmpty {
         found.append(UpcomingEntries(id: id, entries: page.entries, more: page.hasMore))
       }
@@ -130,10 +130,9 @@ final class FrameMaker {
     return messages ?? []
   }
 
-  private func setHorizon(
-    _ group: WatchGroup, _ id: WidgetID, _ date: Timestamp? = nil, embedded: Timestamp?
-  ) {
-    guard let first = [date, embedded].compactMap({ $0 }).min() else {
+  /// Members know a widget until the first of some dates.
+  private func setHorizon(_ group: WatchGroup, _ id: WidgetID, _ dates: [Timestamp?]) {
+    guard let first = dates.compactMap({ $0 }).min() else {
       return group.horizon.remove(id)
     }
     group.horizon.set(id, first, within: horizonBudget)
