@@ -120,6 +120,36 @@ import WidgetProto
     #expect(isUnderWay && haveTheme && faultCount == 0)
   }
 
+  /// Each turn looks at 256 readers, and serves one.
+  @Test func `gets a theme that changes in every turn`() async throws {
+    let (gotTheme, haveLast, faultCount) = try await Self.onLoop { service -> (Int, Int, Int) in
+      let rounds = service.streams.rounds
+      let sinks = (0..<300).map { _ in CheckingSink() }
+      let request = WatchWidgetsRequest(minInterval: .seconds(3_600), includeTheme: true)
+      for sink in sinks { _ = try Self.open(request, sink, in: service) }
+      // All of them wait from now on.
+      try Self.turns(service, [Self.set("w0", 1)])
+      let start = service.context.store.revision
+      service.context.work.clock = SliceClock.makeOver()
+      for number in 1...320 {
+        rounds.hurry()
+        service.turn.open()
+        let theme = ThemeUpdate(set: ["offset.mine": .offset(Double(number % 2 + 1))])
+        _ = try service.context.commit(.updateTheme(theme), by: Self.caller)
+        service.turn.finish()
+      }
+      let gotTheme = sinks.count { $0.mirror.theme.map { $0.revision > start } ?? false }
+      service.context.work.clock = SliceClock.makeStill()
+      try Self.turns(service)
+      let revision = service.context.store.theme.revision
+      return (
+        gotTheme, sinks.count { $0.mirror.theme?.revision == revision },
+        sinks.count { $0.fault != nil }
+      )
+    }
+    #expect(gotTheme == 300 && haveLast == 300 && faultCount == 0)
+  }
+
   /// Rounds have no time for the reader, so they serve it by itself.
   @Test(arguments: [false, true])
   func `without a change gets each event at once`(othersChange: Bool) async throws {

@@ -25,7 +25,7 @@ extension WatchRounds {
   static var membersPerLook: Int { 16 }
 
   func broadcast(_ round: Round) {
-    if round.hasTheme { themeSearch = ThemeSearch(roster.all) }
+    if round.hasTheme { beginThemeSearch() }
     let isLarge = isLargeRound(since: round.fromRevision)
     var isOver = false
     visitGroups { group in

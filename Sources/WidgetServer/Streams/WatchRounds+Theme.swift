@@ -9,6 +9,9 @@ import WidgetModel
 struct ThemeSearch {
   private var groups: ArraySlice<WatchGroup>
   private var members: ArraySlice<Subscription> = []
+  /// Whether the theme has changed since the search began. The readers that it has visited may lack
+  /// the theme again, so another search follows.
+  var isOutdated = false
 
   init(_ groups: [WatchGroup]) { self.groups = groups[...] }
 
@@ -23,6 +26,16 @@ struct ThemeSearch {
 
 /// A new theme for readers that are behind.
 extension WatchRounds {
+  /// Begins the search for readers that lack a new theme. A search under way goes on. If it began
+  /// again at each change, changes in quick succession would keep it from the last readers.
+  func beginThemeSearch() {
+    if themeSearch == nil {
+      themeSearch = ThemeSearch(roster.all)
+    } else {
+      themeSearch?.isOutdated = true
+    }
+  }
+
   /// Lets readers that wait for the end of a delay get a new theme, as long as there is time. The
   /// search goes on in the next turn. Readers that are served for another reason get the theme first.
   func searchForTheme() {
@@ -34,7 +47,8 @@ extension WatchRounds {
       visited += 1
       if visited % WatchRounds.membersPerThemeLook == 0, slice.isOver { return }
     }
-    themeSearch = nil
+    let isOutdated = themeSearch?.isOutdated ?? false
+    themeSearch = isOutdated ? ThemeSearch(roster.all) : nil
   }
 
   func lacksTheme(_ subscription: Subscription) -> Bool {
