@@ -127,8 +127,9 @@ import WidgetProto
       let stream = try client.watchEvents(WatchEventsRequest(selector: selector))
       guard case .opened? = try stream.next() else { throw TestFault("not opened") }
       let used = try server.onLoop { $0.context.streamAccounts.highestSelectorBytes }
-      // The ids in the list take 16 bytes each.
-      #expect(used == 100 * 16 + selector.idSetBytes)
+      // Each id is in the list (16 bytes), in the table of the watched ids (48), and in the set.
+      #expect(used == 100 * (16 + 48) + selector.idSetBytes)
+      #expect(selector.idSetBytes == 100 * 48)
       client.close()
       try server.eventually { $0.context.streamAccounts.highestSelectorBytes == 0 }
     }
