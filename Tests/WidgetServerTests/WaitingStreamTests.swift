@@ -69,6 +69,20 @@ import WidgetProto
     }
   }
 
+  @Test func `a waiting stream counts with the set of its ids, as an open one does`() async throws {
+    try await withServer { server in
+      try server.onLoop { service in
+        let selector = Selector(ids: try (0..<100).map { try .make("w\($0)") })
+        let waiting = try Self.prepare(
+          .watchEvents, WatchEventsRequest(selector: selector), in: service)
+        let bytes = service.context.streamAccounts.highestSelectorBytes
+        #expect(bytes == 100 * (16 + 48) + selector.idSetBytes)
+        _ = try waiting.open()
+        #expect(service.context.streamAccounts.highestSelectorBytes == bytes)
+      }
+    }
+  }
+
   @Test func `waiting streams count for the number of their user's streams`() async throws {
     try await withServer(limits: .with { $0.subscriptionsPerUIDMax = 2 }) { server in
       try server.onLoop { service in

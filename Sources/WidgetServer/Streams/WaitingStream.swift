@@ -77,6 +77,6 @@ extension WatchGroup.Filter {
     self = .events(request.selector, names: request.names)
   }
 
-  /// The memory of the terms, and of the expression's text.
-  var decodedBytes: Int { termBytes + selector.expression.utf8.count }
+  /// The memory of the terms with the set of ids, and of the expression's text.
+  var decodedBytes: Int { termBytes + selector.idSetBytes + selector.expression.utf8.count }
 }
