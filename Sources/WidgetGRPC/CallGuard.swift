@@ -60,7 +60,8 @@
     var onRoom: (() -> Void)?
     private(set) var isOver = false
     var isLost: Bool { isOver || connection.isLost }
-    private var isRefused = false
+    /// Whether the client has got an error of this guard as the call's end.
+    private(set) var isRefused = false
     /// Whether the call is one of the bounded calls of a user who may only ask for health.
     private var isBounded = false
     /// Whether the call is one of reflection. Its stream and its questions count until its end.
@@ -421,7 +422,7 @@
     // MARK: - Admission
 
     func admit(_ start: @escaping (_ isCancelled: Bool) -> Int) {
-      guard !isOver else {
+      guard !isOver, !isRefused else {
         _ = start(true)
         return
       }

@@ -336,6 +336,11 @@
           // Other connections of the user may have used the room meanwhile.
           countWaiting()
         } else if let (call, start) = waiting.popFirst() {
+          // The client has the status of a refusal already.
+          guard !call.isRefused else {
+            _ = start(true)
+            return resume()
+          }
           call.requestIsTaken()
           call.holdStream()
           client.expectTasks()
