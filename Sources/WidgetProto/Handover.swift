@@ -130,7 +130,8 @@ public struct HandedStream: Hashable, Sendable {
   public var eventCursor: UInt64
   public var transfer: HandedTransfer?
   public var wantsProgress: Bool
-  /// Whether the reader was not told yet that the store takes changes again, or takes none.
+  /// Whether the reader was not told yet that the store takes changes again, or takes none. In a
+  /// stream of a service's health: whether the reader was not told that the service is serving.
   public var lacksStore: Bool
 
   public init(

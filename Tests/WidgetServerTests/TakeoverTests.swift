@@ -4,6 +4,7 @@ import NIOEmbedded
 import Testing
 import WidgetModel
 import WidgetProto
+import WidgetStorage
 
 @testable import WidgetServer
 
@@ -64,6 +65,87 @@ import WidgetProto
       #expect(known == [5, 5, 5, 5])
       #expect(ids == [1, 3, 5, 7, 9])
       try server.eventually { $0.streams.isEmpty }
+    }
+  }
+}
+
+/// Watches of health that a former process has told SERVING, or something else.
+@Suite struct `A watch of health that is taken over` {
+  /// A reader on the loop.
+  private final class Sink: StreamSink {
+    private(set) var states: [HealthCheckResponse.ServingStatus] = []
+
+    var isWritable: Bool { true }
+    func send(_ message: EncodedMessage) {
+      let bytes = Array(message.payload.readableBytesView)
+      guard let response = try? WireCodec().decode(HealthCheckResponse.self, from: bytes) else {
+        return
+      }
+      states.append(response.status)
+    }
+    func finish(_ status: RPCStatus?) {}
+  }
+
+  /// The states that the watches of some services get when they are taken over, by service. And
+  /// whether the process after this one has to tell them.
+  private static func takeOver(
+    lacksState: Bool, in service: ServiceLoop
+  ) throws -> (states: [String: [HealthCheckResponse.ServingStatus]], lacking: Set<String>) {
+    var states: [String: [HealthCheckResponse.ServingStatus]] = [:]
+    var lacking: Set<String> = []
+    for name in ["", HealthCheckRequest.store, "nope"] {
+      let sink = Sink()
+      let watch = try service.health.continueWatch(
+        HealthCheckRequest(service: name), of: HandedStream(lacksStore: lacksState), sink: sink,
+        peer: .current, level: .owner)
+      states[name] = sink.states
+      if watch.handOver(streamID: 1).lacksStore { lacking.insert(name) }
+      watch.forget()
+    }
+    return (states, lacking)
+  }
+
+  @Test func `its reader learns that the store has failed in this process`() async throws {
+    try await withServer { server in
+      try server.onLoop { service in
+        let before = try Self.takeOver(lacksState: false, in: service)
+        #expect(before.states == ["": [], HealthCheckRequest.store: [], "nope": []])
+        #expect(before.lacking == ["nope"])
+        service.storage.failed(.full(path: "/db"))
+        let after = try Self.takeOver(lacksState: false, in: service)
+        #expect(after.states == ["": [], HealthCheckRequest.store: [.notServing], "nope": []])
+        #expect(after.lacking == [HealthCheckRequest.store, "nope"])
+      }
+    }
+  }
+
+  @Test func `a reader that was told NOT_SERVING is told SERVING`() async throws {
+    try await withServer { server in
+      try server.onLoop { service in
+        let taken = try Self.takeOver(lacksState: true, in: service)
+        #expect(
+          taken.states == ["": [.serving], HealthCheckRequest.store: [.serving], "nope": []])
+      }
+    }
+  }
+
+  @Test func `a failure that ends with the handover is no change for other services`()
+    async throws
+  {
+    try await withServer { server in
+      let sinks = try server.onLoop { service -> SendableBox<[Sink]> in
+        let sinks = [Sink(), Sink()]
+        for (sink, name) in zip(sinks, ["", HealthCheckRequest.store]) {
+          _ = try service.health.open(
+            HealthCheckRequest(service: name), sink: sink, peer: .current, level: .owner)
+        }
+        service.storage.failed(.full(path: "/db"))
+        service.endGuestStreams()
+        service.storage.handOver()
+        return SendableBox(sinks)
+      }
+      let states = try server.onLoop { _ in sinks.value.map(\.states) }
+      #expect(states == [[.serving], [.serving, .notServing]])
     }
   }
 }

@@ -82,7 +82,8 @@ extension ServiceLoop {
       stream = WatchStream(
         try streams.takeOver(request, of: handed, sink: sink, peer: peer), of: streams)
     case .health(let request):
-      stream = try health.continueWatch(request, sink: sink, peer: peer, level: level)
+      stream = try health.continueWatch(
+        request, of: handed, sink: sink, peer: peer, level: level)
     case nil:
       throw .shuttingDown
     }

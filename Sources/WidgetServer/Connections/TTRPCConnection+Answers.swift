@@ -1,5 +1,14 @@
 import Logging
+import NIOCore
 import WidgetProto
+
+extension TTRPCConnection {
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    service.context.logger.debug(
+      "connection failed", metadata: ["uid": "\(peer.uid)", "error": "\(error)"])
+    context.close(promise: nil)
+  }
+}
 
 /// The answers of calls, encoded.
 extension TTRPCConnection {

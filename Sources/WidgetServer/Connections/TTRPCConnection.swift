@@ -212,12 +212,6 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     }
   }
 
-  func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    service.context.logger.debug(
-      "connection failed", metadata: ["uid": "\(peer.uid)", "error": "\(error)"])
-    context.close(promise: nil)
-  }
-
   // MARK: - Changing processes
 
   var canBeHandedOver: Bool { true }
@@ -270,7 +264,10 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     let sink = TTRPCStreamSink(connection: self, streamID: stream.streamID)
     sinks[stream.streamID] = sink
     do throws(RPCStatus) {
-      sink.stream = try service.takeOver(stream, sink: sink, peer: peer, level: level)
+      let taken = try service.takeOver(stream, sink: sink, peer: peer, level: level)
+      // The first message of the stream may have shown that the peer is gone.
+      guard sinks[stream.streamID] === sink else { return taken.forget() }
+      sink.stream = taken
     } catch {
       endStream(stream.streamID, error)
     }

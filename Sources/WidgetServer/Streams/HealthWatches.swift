@@ -54,12 +54,12 @@ final class HealthWatches {
   func open(
     _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
   ) throws(RPCStatus) -> HealthWatch {
-    let watch = try takeOver(request, sink: sink, peer: peer, level: level)
+    let watch = try add(request, sink: sink, peer: peer, level: level)
     tell(watch)
     return watch
   }
 
-  private func takeOver(
+  private func add(
     _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
   ) throws(RPCStatus) -> HealthWatch {
     try context.openStream(of: peer, level)
@@ -74,17 +74,25 @@ final class HealthWatches {
     return watch
   }
 
-  /// Continues a stream of the former process, whose reader knows the state.
+  /// Continues a stream of the former process. Its reader knows the state that this process has
+  /// told, and the present state can be another one.
   func continueWatch(
-    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
+    _ request: HealthCheckRequest, of handed: HandedStream, sink: any StreamSink, peer: Peer,
+    level: AccessPolicy.Level
   ) throws(RPCStatus) -> HealthWatch {
-    let watch = try takeOver(request, sink: sink, peer: peer, level: level)
-    watch.told = state(of: watch.service)
+    let watch = try add(request, sink: sink, peer: peer, level: level)
+    if !watch.isKnown {
+      watch.told = HealthCheckResponse(status: .serviceUnknown)
+    } else if !handed.lacksStore {
+      watch.told = HealthCheckResponse(status: .serving)
+    }
+    if context.phase == .serving { tell(watch) }
     return watch
   }
 
-  /// Sends the changed state to all readers.
+  /// Sends the changed state to all readers, unless the next process does it.
   func tellAll() {
+    guard context.phase == .serving else { return }
     for watch in watches.values where watch.isKnown { tell(watch) }
   }
 
@@ -153,6 +161,7 @@ final class HealthWatch: ServedStream {
   func handOver(streamID: UInt32) -> HandedStream {
     HandedStream(
       streamID: streamID, request: .health(HealthCheckRequest(service: service)),
-      timeoutNanoseconds: deadline?.remainingNanoseconds ?? 0)
+      timeoutNanoseconds: deadline?.remainingNanoseconds ?? 0,
+      lacksStore: told?.status != .serving)
   }
 }
