@@ -108,6 +108,22 @@ import WidgetProto
     }
   }
 
+  @Test func `a stream that is left at a handover has no timers any more`() async throws {
+    try await withServer { server in
+      let (hasFired, isDone) = (Box(false), Box(false))
+      try server.onLoop { service in
+        let subscription = try service.streams.open(
+          WatchWidgetsRequest(), sink: Sink(isWritable: true), peer: Self.peer)
+        subscription.pause(service.context) { hasFired.set(true) }
+        _ = service.handOver(connectionsMax: 0)
+        // It has the time of the other timer, and fires after it.
+        service.context.schedule(at: subscription.delayedUntil) { isDone.set(true) }
+      }
+      try server.eventually { _ in isDone.get() }
+      #expect(!hasFired.get())
+    }
+  }
+
   @Test func `work that waits when the service ends is dropped`() {
     let queue = WorkQueue(turn: Turn(eventLoop: EmbeddedEventLoop(), remembersCalls: false))
     let upkeep = StreamUpkeep(in: queue)

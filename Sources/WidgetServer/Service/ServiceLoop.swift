@@ -309,6 +309,8 @@ final class ServiceLoop {
   /// Stops the timers, and gives up the store.
   func closeLog() {
     streams.rounds.cancelTimer()
+    streams.cancelTimers()
+    health.cancelTimers()
     turn.cancelTimer()
     deadlineTimer?.cancel()
     time.close()

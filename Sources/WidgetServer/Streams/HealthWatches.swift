@@ -120,6 +120,9 @@ final class HealthWatches {
       watch.finish(.shuttingDown)
     }
   }
+
+  /// Stops the timers of all streams that are left, because the loop cannot be used any more.
+  func cancelTimers() { for watch in watches.values { watch.cancelDeadline() } }
 }
 
 /// An open stream of the state of a service.

@@ -318,10 +318,15 @@ final class Subscription: RoundMember {
   func close() -> Bool {
     guard !isFinished else { return false }
     isFinished = true
+    cancelTimers()
+    return true
+  }
+
+  /// Stops the timers: the stream ends, or another process continues it.
+  func cancelTimers() {
     intervalTimer?.cancel()
     progressTimer?.cancel()
     deadline?.cancel()
     (intervalTimer, progressTimer, deadline) = (nil, nil, nil)
-    return true
   }
 }

@@ -194,6 +194,9 @@ final class WatchStreams {
     for subscription in all where isMeant(subscription) { finish(subscription, .shuttingDown) }
   }
 
+  /// Stops the timers of all streams that are left, because the loop cannot be used any more.
+  func cancelTimers() { for subscription in subscriptions.values { subscription.cancelTimers() } }
+
   // MARK: - Changing processes
 
   /// Continues a stream of the former process.
