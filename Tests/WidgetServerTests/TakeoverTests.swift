@@ -2,11 +2,30 @@ import Glibc
 import NIOCore
 import NIOEmbedded
 import Testing
+import WidgetCore
 import WidgetModel
 import WidgetProto
 import WidgetStorage
 
 @testable import WidgetServer
+
+/// A reader on the loop.
+private final class Sink: StreamSink {
+  /// The messages about the health of a service.
+  private(set) var states: [HealthCheckResponse.ServingStatus] = []
+
+  var isWritable: Bool { true }
+
+  func send(_ message: EncodedMessage) {
+    let bytes = Array(message.payload.readableBytesView)
+    guard let response = try? WireCodec().decode(HealthCheckResponse.self, from: bytes) else {
+      return
+    }
+    states.append(response.status)
+  }
+
+  func finish(_ status: RPCStatus?) {}
+}
 
 /// A connection with the streams of a former process.
 @Suite struct `A connection that is taken over` {
@@ -67,25 +86,104 @@ import WidgetStorage
       try server.eventually { $0.streams.isEmpty }
     }
   }
+
+  @Test func `its streams count before they are taken over, and no quota refuses them`()
+    async throws
+  {
+    let limit = "subscriptions_per_uid_max"
+    try await withServer(limits: .with { $0.subscriptionsPerUIDMax = 2 }) { server in
+      let (counts, ids) = try server.onLoop { service -> ([Int], [UInt32]) in
+        let taken = try TakenOver(service, streamCount: 3)
+        var counts = [service.context.streamAccounts.count]
+        #expect(throws: RPCStatus.quotaExceeded(limit, 2)) {
+          try service.context.openStream(of: .current)
+        }
+        for _ in 0..<3 {
+          _ = taken.work()
+          counts.append(service.context.streamAccounts.count)
+        }
+        counts.append(service.streams.count)
+        return (counts, try taken.handOver())
+      }
+      #expect(counts == [3, 3, 3, 3, 3])
+      #expect(ids == [1, 3, 5])
+      try server.eventually { $0.context.streamAccounts.count == 0 }
+    }
+  }
+
+  @Test func `the streams that are not taken over end with it`() async throws {
+    try await withServer { server in
+      try server.onLoop { service in
+        let taken = try TakenOver(service, streamCount: 3)
+        #expect(service.context.streamAccounts.count == 3)
+        _ = try taken.handOver()
+        #expect(service.context.streamAccounts.count == 0)
+      }
+    }
+  }
+}
+
+/// Streams of a former process that wait to be taken over.
+@Suite struct `Streams that are not taken over yet` {
+  @Test func `their deadlines come nearer`() async throws {
+    let second: Int64 = 1_000_000_000
+    try await withServer { server in
+      try server.onLoop { service in
+        let untaken = UntakenStreams(of: .current, .owner, in: service)
+        let start = NIODeadline.uptimeNanoseconds(1)
+        let streams = [10 * second, 0, 2 * second].map { HandedStream(timeoutNanoseconds: $0) }
+        untaken.begin(streams, at: start)
+        let left = untaken.remaining(at: start + .seconds(3)).map(\.timeoutNanoseconds)
+        // The last one ends when it is taken over. 0 means no deadline.
+        #expect(left == [7 * second, 0, 1])
+        let next = untaken.next(at: start + .seconds(4))
+        #expect(next?.timeoutNanoseconds == 6 * second)
+        untaken.removeAll()
+      }
+    }
+  }
+
+  @Test func `the store keeps the removals that their readers lack`() async throws {
+    let limits = ServerLimits.with { $0.store.tombstonesMax = 8 }
+    try await withServer(limits: limits) { server in
+      try server.onLoop { service in
+        let caller = Caller(uid: 0, pid: 0, client: "")
+        func remove(_ numbers: Range<Int>) throws {
+          for number in numbers {
+            service.turn.open()
+            try service.context.commit(.delete(.make("w\(number)")), by: caller)
+            service.turn.finish()
+          }
+        }
+        service.turn.open()
+        for number in 0..<40 {
+          let spec = WidgetSpec(id: try .make("w\(number)"), kind: try .make("clock"))
+          try service.context.commit(.create(spec), by: caller)
+        }
+        service.turn.finish()
+        let cursor = service.context.store.revision
+        let untaken = UntakenStreams(of: .current, .owner, in: service)
+        untaken.begin([
+          HandedStream(
+            streamID: 1, request: .widgets(WatchWidgetsRequest()), subscriptionID: 1,
+            cursor: cursor)
+        ])
+        try remove(0..<20)
+        #expect(service.context.store.compactRevision <= cursor)
+        let stream = try service.takeOver(
+          try #require(untaken.next()), sink: Sink(), peer: .current, level: .owner)
+        // A later turn serves the stream.
+        #expect(service.streams.retainedRevision <= cursor)
+        stream.forget()
+        try remove(20..<40)
+        #expect(service.context.store.compactRevision > cursor)
+      }
+    }
+  }
 }
 
 /// Watches of health that a former process has told SERVING, or something else.
 @Suite struct `A watch of health that is taken over` {
-  /// A reader on the loop.
-  private final class Sink: StreamSink {
-    private(set) var states: [HealthCheckResponse.ServingStatus] = []
-
-    var isWritable: Bool { true }
-    func send(_ message: EncodedMessage) {
-      let bytes = Array(message.payload.readableBytesView)
-      guard let response = try? WireCodec().decode(HealthCheckResponse.self, from: bytes) else {
-        return
-      }
-      states.append(response.status)
-    }
-    func finish(_ status: RPCStatus?) {}
-  }
-
   /// The states that the watches of some services get when they are taken over, by service. And
   /// whether the process after this one has to tell them.
   private static func takeOver(

@@ -24,8 +24,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private var output: ConnectionOutput
   /// The state from the process that served this connection before.
   private var former: HandedConnection?
-  /// The streams of that process that are not taken over yet, the last one first.
-  private var untaken: [HandedStream] = []
+  /// The streams of that process that are not taken over yet.
+  private let untaken: UntakenStreams
   private var context: ChannelHandlerContext?
   private var reader = FrameReader()
   private var streams: ServerStreams
@@ -63,6 +63,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     share = WorkShare(uid: peer.uid)
     output = ConnectionOutput(socket: socket)
     level = service.policy.level(of: peer)
+    untaken = UntakenStreams(of: peer, level, in: service)
     incomplete = service.incompleteRequests.account(of: peer)
     unsent = service.unsentBytes.account(of: peer)
     streams = ServerStreams(openStreamsMax: service.context.limits.streamsPerConnectionMax)
@@ -115,7 +116,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   /// Takes streams over, and then processes the received frames, until the slice is over.
   func work(_ slice: TimeSlice) -> Bool {
-    while let stream = untaken.popLast() {
+    while let stream = untaken.next() {
       takeOver(stream)
       if slice.isOver { return true }
     }
@@ -196,7 +197,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     preparing?.kinds.cancel()
     preparing = nil
     for sink in sinks.values { sink.lose(service.context.upkeep) }
-    (sinks, untaken) = ([:], [])
+    sinks = [:]
+    untaken.removeAll()
     service.connections.closed(self)
     context.fireChannelInactive()
   }
@@ -204,7 +206,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// Closes the connection when everything that was written has been sent.
   func closeWhenFlushed() {
     guard let context else { return }
-    for stream in untaken { endStream(stream.streamID, .shuttingDown) }
+    for stream in untaken.removeAll() { endStream(stream.streamID, .shuttingDown) }
     flushOutgoing()
     let channel = context.channel
     context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
@@ -232,7 +234,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       name: name, lastStreamID: streams.lastStreamID,
       received: Array(reader.held.readableBytesView),
       discardBytes: UInt32(clamping: reader.discardBytes), unsent: unsent,
-      streams: taken + untaken.reversed())
+      streams: taken + untaken.remaining())
     isClosed = true
     context.close(promise: nil)
     return (connection, duplicate)
@@ -252,7 +254,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       lastStreamID: former.lastStreamID,
       openStreamIDs: former.streams.map(\.streamID))
     write(ByteBuffer(bytes: former.unsent))
-    untaken = former.streams.reversed()
+    untaken.begin(former.streams)
     touch()
     reader = FrameReader(
       held: ByteBuffer(bytes: former.received), discardBytes: Int(former.discardBytes))

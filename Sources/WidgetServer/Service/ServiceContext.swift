@@ -314,15 +314,26 @@ final class ServiceContext {
   /// Counts one more stream, if its user may have one more. Keeps the compiled expression of its
   /// selector. All users who may only ask for health share a small number.
   ///
-  /// - Parameter termBytes: The memory of the other terms of its filter.
+  /// - Parameters:
+  ///   - termBytes: The memory of the other terms of its filter.
+  ///   - isTakenOver: Whether a former process opened it. Then no quota refuses it.
   func openStream(
     of peer: Peer, _ level: AccessPolicy.Level = .client, selecting selector: Selector = Selector(),
-    termBytes: Int = 0
+    termBytes: Int = 0, isTakenOver: Bool = false
   ) throws(RPCStatus) {
     guard phase != .draining else { throw .shuttingDown }
     let selectorBytes = store.expressionBytes(of: selector) + selector.idSetBytes + termBytes
-    try streamAccounts.open(for: peer.uid, level, selectorBytes: selectorBytes, limits)
+    if isTakenOver {
+      streamAccounts.add(for: peer.uid, level, selectorBytes: selectorBytes)
+    } else {
+      try streamAccounts.open(for: peer.uid, level, selectorBytes: selectorBytes, limits)
+    }
     store.keepExpression(of: selector)
+  }
+
+  /// Counts a stream of a former process that is not taken over yet. `releaseStream` ends this.
+  func countUntakenStream(of uid: UInt32, _ level: AccessPolicy.Level) {
+    streamAccounts.add(for: uid, level, selectorBytes: 0)
   }
 
   /// Refuses a stream that `openStream` would refuse.

@@ -194,7 +194,7 @@ final class ServiceLoop {
       }
     }
     context.commitGroup(
-      retaining: min(streams.rounds.retainedRevision, providers.retainedRevision),
+      retaining: min(streams.retainedRevision, providers.retainedRevision),
       onlyRemoved: onlyRemoves)
     turn.groupEnded()
   }

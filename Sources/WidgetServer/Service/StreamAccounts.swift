@@ -1,7 +1,8 @@
 import WidgetProto
 
 /// Numbers the open streams, and counts them and the memory of their selectors for each user. A
-/// stream that waits to be opened counts, too; see `StreamReservation`.
+/// stream that waits to be opened counts, too; see `StreamReservation`. So does a stream that waits
+/// to be taken over; see `UntakenStreams`.
 struct StreamAccounts {
   /// The id of the stream that was opened last. Streams and sessions share the numbers.
   private(set) var lastID: UInt64 = 0
@@ -71,6 +72,11 @@ struct StreamAccounts {
     for uid: UInt32, _ level: AccessPolicy.Level, selectorBytes: Int, _ limits: ServerLimits
   ) throws(RPCStatus) {
     try check(for: uid, level, selectorBytes: selectorBytes, limits)
+    add(for: uid, level, selectorBytes: selectorBytes)
+  }
+
+  /// Counts one more stream, whatever the limits are: a former process opened it.
+  mutating func add(for uid: UInt32, _ level: AccessPolicy.Level, selectorBytes: Int) {
     countByUID[uid, default: 0] += 1
     if selectorBytes > 0 { selectorBytesByUID[uid, default: 0] += selectorBytes }
     guard level == .nothing else { return }

@@ -60,9 +60,10 @@ final class HealthWatches {
   }
 
   private func add(
-    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
+    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level,
+    isTakenOver: Bool = false
   ) throws(RPCStatus) -> HealthWatch {
-    try context.openStream(of: peer, level)
+    try context.openStream(of: peer, level, isTakenOver: isTakenOver)
     var service = request.service
     if service.utf8.count > HealthWatches.serviceBytesMax {
       service = String(
@@ -80,7 +81,7 @@ final class HealthWatches {
     _ request: HealthCheckRequest, of handed: HandedStream, sink: any StreamSink, peer: Peer,
     level: AccessPolicy.Level
   ) throws(RPCStatus) -> HealthWatch {
-    let watch = try add(request, sink: sink, peer: peer, level: level)
+    let watch = try add(request, sink: sink, peer: peer, level: level, isTakenOver: true)
     if !watch.isKnown {
       watch.told = HealthCheckResponse(status: .serviceUnknown)
     } else if !handed.lacksStore {

@@ -11,6 +11,8 @@ final class WatchStreams {
   private let context: ServiceContext
   private let audience: ProviderAudience
   private var subscriptions: [UInt64: Subscription] = [:]
+  /// The lowest revision of the readers that wait to be taken over, by the owner of the streams.
+  private var untakenRevisions: [ObjectIdentifier: Revision] = [:]
   /// The longest `batch_delay`.
   var batchDelayMax = Duration.seconds(10)
   /// The longest `min_interval`. The store keeps removals for readers that wait.
@@ -136,13 +138,14 @@ final class WatchStreams {
     return token.revision
   }
 
-  /// - Parameter id: nil for a new one.
+  /// - Parameter id: nil for a new one; else that of a stream that is taken over.
   private func add(
     group: WatchGroup, sink: any StreamSink, peer: Peer, position: StreamCursor.Position,
     eventCursor: UInt64?, options: Subscription.Options = .init(), id: UInt64? = nil
   ) throws(RPCStatus) -> Subscription {
     try context.openStream(
-      of: peer, selecting: group.filter.selector, termBytes: group.termBytes)
+      of: peer, selecting: group.filter.selector, termBytes: group.termBytes,
+      isTakenOver: id != nil)
     let subscription = Subscription(
       id: id ?? context.takeStreamID(), uid: peer.uid, sink: sink, group: group,
       options: options,
@@ -153,6 +156,28 @@ final class WatchStreams {
     subscriptions[subscription.id] = subscription
     rounds.markReady(subscription)
     return subscription
+  }
+
+  // MARK: - Streams that are not taken over yet
+
+  /// The store keeps all removals after this revision: readers get them soon.
+  var retainedRevision: Revision { min(rounds.retainedRevision, untakenRevision) }
+
+  private var untakenRevision: Revision {
+    guard !untakenRevisions.isEmpty,
+      context.store.removalCount / PostponedReaders.removalsFactor
+        <= context.limits.store.tombstonesMax
+    else { return .max }
+    // Removals that are forgotten already do not come back.
+    let compactRevision = context.store.compactRevision
+    return untakenRevisions.values.lazy.filter { $0 >= compactRevision }.min() ?? .max
+  }
+
+  /// Keeps the removals after a revision for streams that are not taken over yet; nil for none.
+  ///
+  /// - Parameter waiting: The owner of these streams.
+  func keepRemovals(since revision: Revision?, for waiting: AnyObject) {
+    untakenRevisions[ObjectIdentifier(waiting)] = revision
   }
 
   // MARK: - While it is open
@@ -207,6 +232,8 @@ final class WatchStreams {
     let subscription = try takeOver(
       handed, sink: sink, peer: peer, options: Subscription.Options(request),
       filter: WatchGroup.Filter(request))
+    // A later turn can serve the stream.
+    if let revision = handed.neededRemovals { rounds.keepRemovals(since: revision) }
     // This process does not know which entries the former process sent in advance.
     rounds.forgetHorizon(of: subscription.group)
     // The former process sent the theme after `opened`, and each change before its revision.
