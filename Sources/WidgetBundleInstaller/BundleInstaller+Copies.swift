@@ -55,12 +55,13 @@ extension BundleInstaller {
     let version = other.version.map { " \($0)" } ?? ""
     let step =
       bundles.entry(other.id) == nil
-      ? "rename the folder \(id) to \(other.id)" : "move the folder \(id) elsewhere"
+      ? "rename the folder \(id) to \(other.id) and install again, remove that bundle with "
+        + "`widgetctl bundle rm \(other.id)`,"
+      : "move the folder \(id) elsewhere and install again,"
     let words = "\(path)/\(id) has the bundle \"\(other.id)\"\(version), "
     throw .refused(
       words + BundleInstaller.occupantWords + loss,
-      hint: "\(step) and install again, remove it with `widgetctl bundle rm \(id)`, or install "
-        + "with --force")
+      hint: "\(step) or install with --force")
   }
 
   /// The warning about another bundle that is no longer in the folder of a bundle.
@@ -84,15 +85,6 @@ extension BundleInstaller {
       let installed = BundleInstaller.installed(found.bundle.id, among: all)
     else { return false }
     return BundleInstaller.isSame(installed.file, found.file)
-  }
-
-  /// The id of the bundle in a folder, by which the host knows it. Nil if another folder has the
-  /// same bundle, which stays.
-  public func declaredID(ofFolder name: String) -> String? {
-    // A folder that cannot be read must not prevent the removal of another one.
-    let all = (try? list()) ?? []
-    let id = all.first { $0.id == name }?.declaredID ?? name
-    return all.contains { $0.id != name && $0.declaredID == id } ? nil : id
   }
 
   /// Tells the host that the bundle was removed on purpose. Without the mark, the host waits before

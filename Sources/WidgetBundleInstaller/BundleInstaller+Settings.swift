@@ -233,6 +233,7 @@ extension BundleInstaller {
   private func folder(of id: String) throws(BundleInstallerError) -> Folder {
     let bundles = try existing(id)
     try checkIsBundle(id, in: bundles)
+    try checkHoldsNoOther(id, in: bundles)
     return try bundles.folder(id)
   }
 

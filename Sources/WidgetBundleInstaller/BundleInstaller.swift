@@ -166,7 +166,7 @@ public struct BundleInstaller: Sendable {
       former: former(of: name, in: bundles), lacksFile: lacksFile)
   }
 
-  private static let nameWords = " holds the bundle \""
+  static let nameWords = " holds the bundle \""
 
   /// Whether an error is about a folder whose name is not the id of its bundle. The host runs the
   /// bundle, unless another folder has it, too.
@@ -343,54 +343,7 @@ public struct BundleInstaller: Sendable {
     }
   }
 
-  // MARK: - Removing
-
-  /// Removes a bundle and its former versions, also an invalid bundle.
-  ///
-  /// - Parameter id: also the name of a folder that `list` has and that is not an id.
-  /// - Parameter force: also files that the installer did not write. There may be no other copy of
-  ///   them.
-  public func remove(_ id: String, force: Bool = false) throws(BundleInstallerError) {
-    let bundles = try existing(id, mayBeMisnamed: true)
-    let lock = try InstallerLock(bundles)
-    defer { lock.release() }
-    try removeRemains(in: bundles)
-    try removeRemains(of: id, in: bundles)
-    let versions = try self.versions(of: id, in: bundles)
-    let isLive = versions == nil || bundles.entry(id) != nil
-    let declared = declaredID(ofFolder: id)
-    if versions == nil, try linked(id, bundles) != nil {
-      // The bundle itself is elsewhere, and stays.
-      guard unlinkat(bundles.descriptor, id, 0) == 0 else {
-        throw Folder.failure("remove", "\(path)/\(id)")
-      }
-      mark(declared, in: bundles)
-      return
-    }
-    if isLive { try checkIsBundle(id, in: bundles) }
-    if !force {
-      var written =
-        isLive ? try irreplaceable(in: try bundles.folder(id)).map { "\(id)/\($0)" } : []
-      for name in try versions?.names() ?? [] where versions?.entry(name) == .folder {
-        guard let version = try versions?.folder(name) else { continue }
-        written += try BundleOrigin.valuable(in: version).map {
-          "\(BundleInstaller.versionsName)/\(id)/\(name)/\($0)"
-        }
-      }
-      try checkAreDispensable(written, of: id, in: bundles)
-    }
-    // Nothing is removed unless all of it can be.
-    if isLive { try checkIsRemovable(id, in: bundles) }
-    if versions != nil {
-      try checkIsRemovable("\(BundleInstaller.versionsName)/\(id)", in: bundles)
-    }
-    if isLive { try discard(id, in: bundles) }
-    mark(declared, in: bundles)
-    guard versions != nil else { return }
-    try discard("\(BundleInstaller.versionsName)/\(id)", in: bundles)
-    let all = try bundles.folder(BundleInstaller.versionsName)
-    if try all.names().isEmpty { try bundles.remove(BundleInstaller.versionsName) }
-  }
+  // MARK: - Installed bundles
 
   /// The folder of bundles, if it may have this bundle.
   ///

@@ -230,8 +230,8 @@ extension BundleInstallerTests {
       return
     }
     #expect(
-      hint == "rename the folder desk to clock and install again, remove it with `widgetctl bundle "
-        + "rm desk`, or install with --force")
+      hint == "rename the folder desk to clock and install again, remove that bundle with "
+        + "`widgetctl bundle rm clock`, or install with --force")
     #expect(scratch.listing("bundles/desk") == before)
     #expect(scratch.read("bundles/desk/bundle.yaml") == text)
 

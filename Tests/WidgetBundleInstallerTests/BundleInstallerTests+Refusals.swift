@@ -419,7 +419,8 @@ extension BundleInstallerTests {
     let outcome = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
     #expect(outcome.former == nil)
     #expect(outcome.wasThere)
-    try installer.remove("other", force: true)
+    try installer.remove("another", force: true)
+    #expect(try installer.list().map(\.id) == ["desk"])
   }
 
   @Test func `the files of a killed installation are removed`() throws {
@@ -445,9 +446,8 @@ extension BundleInstallerTests {
     }
     #expect(unknown.hasSuffix("holds the bundle \"inner\""), "\(unknown)")
     try installer.remove("My_Folder", force: true)
-    try installer.remove("twin", force: true)
-    #expect(try installer.list().map(\.id) == ["outer"])
-    // The host knows the bundles by their ids, and the other folder still has "other".
+    #expect(try installer.list().map(\.id) == ["outer", "twin"])
+    // The host knows the bundles by their ids.
     let marks = scratch.listing("bundles").filter { $0.contains("removed") }
     #expect(marks == ["bundles/.removed-inner"])
     let outside = refusal { () throws(BundleInstallerError) in

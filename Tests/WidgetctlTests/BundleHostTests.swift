@@ -233,7 +233,7 @@ import WidgetModel
   @Test(arguments: [
     ("/b/clock", "widgetctl bundle rm clock"), (nil, "widgetctl bundle rm clock"),
     ("/my widgets/clock", "widgetctl bundle rm clock --dir '/my widgets'"),
-    ("/b/My_Folder", "widgetctl bundle rm My_Folder"),
+    ("/b/My_Folder", "widgetctl bundle rm My_Folder"), ("/b/odd", "widgetctl bundle rm clock"),
   ])
   func `the command that removes a bundle has the folder of its host`(
     path: String?, command: String

@@ -75,7 +75,7 @@ import WidgetProto
     }
     let start = "`bundle install --remote` refuses the bundle: the folder odd of widgetd-host has "
     #expect(words("bundle")?.hasPrefix(start + "the bundle \"other\"") == true)
-    #expect(words("bundle")?.contains("`widgetctl bundle rm odd --remote`") == true)
+    #expect(words("bundle")?.contains("`widgetctl bundle rm other --remote`") == true)
     #expect(words("version") == nil)
   }
 }

@@ -131,7 +131,7 @@ struct BundleDiffCommand: AsyncParsableCommand {
     return [
       "`bundle install --remote` refuses the bundle: the folder \(id) of widgetd-host has the bundle "
         + "\"\(other)\", and the installation would replace that bundle; remove it with `widgetctl "
-        + "bundle rm \(id) --remote`, or install with --force"
+        + "bundle rm \(other) --remote`, or install with --force"
     ]
   }
 

@@ -351,11 +351,9 @@ struct BundleRollbackCommand: AsyncParsableCommand {
   func run() async throws {
     if remote.remote { return try await BundleRemote.rollback(id, to: version, global) }
     let installer = try folder.installer()
-    // The host knows the bundle by the id in its file, which somebody may have changed.
-    let known = installer.declaredID(ofFolder: id) ?? id
     // The question comes before the host loads the other version.
     let values = await LostValues.ask(
-      of: [id, known], in: BundleStanding.resolved(installer.path) ?? installer.path,
+      of: [id], in: BundleStanding.resolved(installer.path) ?? installer.path,
       try? global.session())
     let former = values == nil ? installer.widgets(of: id) : []
     let outcome = try await folder.carryOut(installer, having: id, global) {
@@ -371,7 +369,7 @@ struct BundleRollbackCommand: AsyncParsableCommand {
     if let words = LostValues.unknown(replacing: former, by: restored) { lost.append(words) }
     let refusals =
       await BundleOutlook.of(outcome.bundle, global, beside: installer.path)?
-      .refusals(replacing: known) ?? []
+      .refusals(replacing: id) ?? []
     for warning in lost + refusals { BundleText.warn(warning) }
     let host = await BundleHost.ask(global)
     let rival = await BundleStanding.rival(

@@ -87,7 +87,7 @@ enum BundleRemote {
   /// Makes a call. The commands in its error have `--remote`, like this command.
   ///
   /// - Parameter id: of the bundle that the call needs. If its folder is missing, the error says this.
-  private static func advising<T: Sendable>(
+  static func advising<T: Sendable>(
     _ global: GlobalOptions, having id: String? = nil, _ call: () async throws(ClientError) -> T
   ) async throws -> T {
     do throws(ClientError) { return try await call() } catch {
@@ -374,52 +374,6 @@ enum BundleRemote {
       }
       return kind.map { $0.rawValue != next } ?? false
     }
-  }
-
-  static func remove(_ ids: [String], force: Bool, _ global: GlobalOptions) async throws {
-    let session = try global.session()
-    let standings = await BundleStanding.all(global)
-    let host = await BundleHost.ask(global)
-    let going = ids.filter { !host.runsLater(BundleStanding.folder(of: $0, among: standings)) }
-    let known = await LostValues.ask(of: going, session)
-    if known == nil { BundleText.warn(LostValues.unknown(ids)) }
-    let successors = host.firstFolder.map {
-      BundleStanding.successors(
-        of: going, removedFrom: BundleHost.resolved($0), among: standings, in: host.order)
-    }
-    var losses = BundleLosses(
-      values: known ?? [],
-      staying: known == nil ? [] : await StayingWidgets.ask(of: going, session)
-    ).takenOver(by: successors ?? [:])
-    for id in ids {
-      guard let settings = await LostSettings.ask(of: id, force: force, session) else {
-        BundleText.warn(LostSettings.unknown(id))
-        continue
-      }
-      losses.settings += settings
-    }
-    var removed: [String] = []
-    var failure: (any Error)?
-    for id in ids where failure == nil {
-      do {
-        _ = try await advising(global, having: id) { () async throws(ClientError) in
-          try await session.client.deleteBundle(
-            DeleteBundleRequest(id: id, force: force), options: session.options)
-        }
-        removed.append(id)
-      } catch let error as CommandFailure {
-        failure = losses.of([id]).named(in: error)
-      } catch {
-        failure = error
-      }
-    }
-    if !removed.isEmpty {
-      let lost = losses.of(removed)
-      session.printer.print(LostValues.document(removed: removed, lost)) {
-        lost.text(removed: removed, .done)
-      }
-    }
-    if let failure { throw failure }
   }
 
   /// Changes settings, and lists them all.

@@ -39,25 +39,28 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     let (place, session) = (
       BundleStanding.resolved(installer.path) ?? installer.path, try? global.session()
     )
-    // A folder can have another name than its bundle, by which the host knows it.
-    let bundles: [String: String] = Set(ids).reduce(into: [:]) {
-      $0[$1] = installer.declaredID(ofFolder: $1)
+    // The id in the file decides, and the folder can have another name.
+    let removals: [String: BundleInstaller.Removal] = Set(ids).reduce(into: [:]) {
+      $0[$1] = installer.removal(of: $1)
     }
+    let bundles = removals.compactMapValues(\.bundle)
     func names(_ ids: [String]) -> [String] { ids + ids.compactMap { bundles[$0] } }
     let known = await LostValues.ask(of: Array(bundles.values), in: place, session)
-    let there = Set((try? installer.list())?.map(\.id) ?? ids)
-    let going = ids.filter { there.contains($0) }
+    let there = Set(((try? installer.list()) ?? []).map(\.id))
+    let folders = removals.compactMapValues(\.folder).filter { there.contains($0.value) }
+    let going = ids.filter { folders[$0] != nil }
     if known == nil, !going.isEmpty { BundleText.warn(LostValues.unknown(going)) }
     // Without --force, the removal is refused, and the refusal names the mistake.
-    for id in going where force && installer.hidesSettings(of: id) {
+    for id in going where force && installer.hidesSettings(of: folders[id] ?? id) {
       BundleText.warn(LostSettings.unknown(id))
     }
     let standings = known == nil ? [:] : await BundleStanding.all(global)
     // A host removes the widgets.
     let host: BundleHost = known == nil ? .unknown : await BundleHost.ask(global)
-    let missing = ids.compactMap { MissingFolder.of($0, in: installer.path, among: standings) }
+    let missing = ids.filter { removals[$0]?.folder == nil }
+      .compactMap { MissingFolder.of($0, in: installer.path, among: standings) }
     let losses = BundleLosses(
-      values: known ?? [], settings: LostSettings.find(of: ids, in: installer),
+      values: known ?? [], settings: LostSettings.find(in: folders, of: installer),
       staying: known == nil
         ? []
         : await StayingWidgets.ask(
@@ -80,6 +83,9 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     }
     if !removed.isEmpty {
       let lost = losses.of(names(removed))
+      for id in removed where removals[id]?.isByName == true {
+        BundleText.warn(BundleRemoveCommand.unreadable(id, in: installer.path))
+      }
       for folder in missing where removed.contains(folder.name) { BundleText.warn(folder.remains) }
       if let words = host.warning(removing: removed, from: installer.path) {
         BundleText.warn(words)
@@ -91,5 +97,11 @@ struct BundleRemoveCommand: AsyncParsableCommand {
       }
     }
     if let failure { throw failure }
+  }
+
+  /// The warning after the removal of a folder whose file has no id that the command could read.
+  static func unreadable(_ id: String, in folder: String) -> String {
+    "the file in \(folder)/\(id) had no id that could be read, so the name of the folder counted as "
+      + "the bundle's id"
   }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import WidgetBundle
 import WidgetClient
 import WidgetModel
 import WidgetTimers
@@ -212,11 +213,10 @@ struct BundleStanding: Hashable, Sendable {
       holder.isRefused
       ? "widgetd-host uses bundle \(bundle) in \(holder.path), which the daemon refuses"
       : "widgetd-host runs bundle \(bundle) from \(holder.path)"
-    // The installer knows bundles by their folders.
-    let name = holder.path[holder.path.index(after: slash)...]
+    let name = removable(bundle, inFolder: holder.path[holder.path.index(after: slash)...])
     return
       "\(reason), so the version in \(folder) does not run; remove the other one with `widgetctl "
-      + "bundle rm \(String(name).asArgument) --dir \(other.asArgument)`, or install with --dir "
+      + "bundle rm \(name) --dir \(other.asArgument)`, or install with --dir "
       + other.asArgument
   }
 
@@ -228,8 +228,16 @@ struct BundleStanding: Hashable, Sendable {
       return "widgetctl bundle rm \(bundle)"
     }
     let folder = String(path[..<slash])
-    let command = "widgetctl bundle rm \(String(path[path.index(after: slash)...]).asArgument)"
+    let name = removable(bundle, inFolder: path[path.index(after: slash)...])
+    let command = "widgetctl bundle rm \(name)"
     return folder == usual ? command : "\(command) --dir \(folder.asArgument)"
+  }
+
+  /// The argument of `bundle rm`: the id. If the folder's name is no id, the name.
+  ///
+  /// - Parameter name: of the bundle's folder.
+  private static func removable(_ bundle: String, inFolder name: Substring) -> String {
+    BundleReader.isID(String(name)) ? bundle : String(name).asArgument
   }
 
   /// All bundles that the daemon knows, by the bundle's folder; none if the daemon cannot be asked.

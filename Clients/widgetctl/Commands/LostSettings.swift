@@ -18,8 +18,14 @@ struct LostSettings: Hashable, Sendable {
   }
 
   /// Those of each bundle that has some.
-  static func find(of bundles: [String], in installer: BundleInstaller) -> [LostSettings] {
-    bundles.compactMap { LostSettings(of: $0, installer.chosenSettings(of: $0)) }
+  ///
+  /// - Parameter folders: the names of the bundles' folders, by bundle.
+  static func find(
+    in folders: [String: String], of installer: BundleInstaller
+  ) -> [LostSettings] {
+    folders.sorted { $0.key < $1.key }.compactMap { id, folder in
+      LostSettings(of: id, installer.chosenSettings(of: folder))
+    }
   }
 
   /// The user's values that a version of an installed bundle does not take, or the mistake for

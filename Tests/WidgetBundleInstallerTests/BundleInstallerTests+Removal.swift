@@ -1,0 +1,137 @@
+import Glibc
+import Testing
+import WidgetBundleInstaller
+import WidgetModel
+
+/// Removals of bundles whose folders have other names, and of folders that have other bundles.
+extension BundleInstallerTests {
+  private func error(
+    _ body: () throws(BundleInstallerError) -> Void
+  ) -> (message: String, hint: String)? {
+    do throws(BundleInstallerError) {
+      try body()
+      return nil
+    } catch {
+      guard case .refused(let message, let hint) = error else { return ("\(error)", "") }
+      return (message, hint)
+    }
+  }
+
+  @Test func `a removal refuses the folder of another bundle, and its next steps work`() throws {
+    scratch.write("bundles/memo/bundle.yaml", Texts.bundle("desk"))
+    let before = scratch.listing("bundles/memo")
+    for force in [false, true] {
+      let refused = error { () throws(BundleInstallerError) in
+        try installer.remove("memo", force: force)
+      }
+      let refusal = try #require(refused)
+      #expect(refusal.message == "\(installer.path)/memo holds the bundle \"desk\"")
+      #expect(
+        refusal.hint
+          == "rename the folder to desk, or remove that bundle with `widgetctl bundle rm desk`")
+    }
+    #expect(scratch.listing("bundles/memo") == before)
+    #expect(installer.removal(of: "memo") == nil)
+    let removal = try #require(installer.removal(of: "desk"))
+    #expect(removal.folder == "memo" && removal.bundle == "desk" && !removal.isByName)
+    try installer.remove("desk", force: true)
+    #expect(try installer.list().isEmpty)
+    #expect(scratch.listing("bundles").contains("bundles/.removed-desk"))
+    #expect(!scratch.listing("bundles").contains("bundles/.removed-memo"))
+  }
+
+  @Test(arguments: ["t", "desk"])
+  func `a removal names the folder that has the bundle, and the other bundle in its place`(
+    folder: String
+  ) throws {
+    scratch.write("bundles/\(folder)/bundle.yaml", Texts.bundle("todo"))
+    scratch.write("bundles/todo/bundle.yaml", Texts.bundle("desk"))
+    let refused = error { () throws(BundleInstallerError) in
+      try installer.remove("todo", force: true)
+    }
+    let refusal = try #require(refused)
+    #expect(
+      refusal.message == "\(installer.path)/todo holds the bundle \"desk\", and "
+        + "\(installer.path)/\(folder) holds the bundle \"todo\"")
+    #expect(refusal.hint == "rename each folder to the id of its bundle, and try again")
+    #expect(try installer.list().map(\.id) == [folder, "todo"].sorted())
+    // The step of the hint works.
+    let root = installer.path
+    try #require(rename("\(root)/todo", "\(root)/aside") == 0)
+    try #require(rename("\(root)/\(folder)", "\(root)/todo") == 0)
+    try installer.remove("todo", force: true)
+    #expect(try installer.list().map(\.id) == ["aside"])
+  }
+
+  @Test(arguments: [false, true])
+  func `a removal refuses a broken file of another bundle, and takes one without an id`(
+    hasID: Bool
+  ) throws {
+    let text = hasID ? "bundle: desk\nnmae: x\n" : "bundle: [\n"
+    scratch.write("bundles/todo/bundle.yaml", text)
+    let refusal = error { () throws(BundleInstallerError) in
+      try installer.remove("todo", force: true)
+    }
+    #expect((refusal?.message == "\(installer.path)/todo holds the bundle \"desk\"") == hasID)
+    #expect(scratch.read("bundles/todo/bundle.yaml") == (hasID ? text : nil))
+    guard hasID else { return }
+    #expect(installer.removal(of: "desk")?.isByName == false)
+    try installer.remove("desk", force: true)
+    #expect(scratch.read("bundles/todo/bundle.yaml") == nil)
+  }
+
+  @Test func `a removal by the name of a folder is known as such`() {
+    scratch.write("bundles/todo/bundle.yaml", "bundle: [\n")
+    #expect(installer.removal(of: "todo")?.isByName == true)
+    // Another folder has the bundle, so the broken one may have any.
+    scratch.write("bundles/t/bundle.yaml", Texts.bundle("todo"))
+    let message = refusal { () throws(BundleInstallerError) in
+      try installer.remove("todo", force: true)
+    }
+    #expect(
+      message == "\(installer.path)/t holds the bundle \"todo\", and the folder "
+        + "\(installer.path)/todo has no valid bundle")
+  }
+
+  @Test func `of several folders with a bundle, the one with its id as the name is removed`()
+    throws
+  {
+    for name in ["other", "outer", "twin"] {
+      scratch.write("bundles/\(name)/bundle.yaml", Texts.bundle("other"))
+    }
+    let twin = refusal { () throws(BundleInstallerError) in
+      try installer.remove("twin", force: true)
+    }
+    #expect(twin == "\(installer.path)/twin holds the bundle \"other\"")
+    try installer.remove("other", force: true)
+    #expect(try installer.list().map(\.id) == ["outer", "twin"])
+    // The other folders still have the bundle.
+    #expect(!scratch.listing("bundles").contains { $0.contains("removed") })
+    let both = refusal { () throws(BundleInstallerError) in
+      try installer.remove("other", force: true)
+    }
+    #expect(
+      both == "several folders have the bundle \"other\": \(installer.path)/outer, "
+        + "\(installer.path)/twin")
+  }
+
+  @Test func `a removal deletes the kept versions with the folder of another name`() throws {
+    for version in ["1.0.0", "2.0.0"] {
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    try #require(rename("\(installer.path)/desk", "\(installer.path)/memo") == 0)
+    try installer.remove("desk")
+    #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
+  }
+
+  @Test func `settings of another bundle are neither shown nor changed`() throws {
+    scratch.write("bundles/todo/bundle.yaml", Texts.bundle("desk"))
+    let shown = refusal { () throws(BundleInstallerError) in _ = try installer.configured("todo") }
+    let changed = refusal { () throws(BundleInstallerError) in
+      try installer.changeSettings(of: "todo", to: ["n": .int(1)])
+    }
+    #expect(shown == "\(installer.path)/todo holds the bundle \"desk\"")
+    #expect(changed == shown)
+    #expect(scratch.read("bundles/todo/.settings.json") == nil)
+  }
+}
