@@ -31,9 +31,10 @@ extension BundleInstaller {
     return Occupant(id: other, version: nil, widgets: [])
   }
 
-  private static let occupantWords = "so the installation would replace that bundle"
+  private static let occupantWords = "would replace that bundle"
 
-  /// Whether `install` refuses to replace another bundle, which it would replace with `force`.
+  /// Whether `install` or `rollback` refuses to replace another bundle. `install` replaces it with
+  /// `force`.
   ///
   /// - Parameter message: of the error.
   public static func isAboutOccupant(_ message: String) -> Bool {
@@ -44,7 +45,8 @@ extension BundleInstaller {
   ///
   /// - Parameter widgets: of the version to install.
   func checkHasNoOccupant(
-    _ id: String, _ widgets: [WidgetSpec], among all: [Installed], in bundles: Folder
+    _ id: String, _ widgets: [WidgetSpec], among all: [Installed], in bundles: Folder,
+    for placement: Placement = .installation
   ) throws(BundleInstallerError) {
     guard let other = occupant(of: id, in: bundles) else { return }
     let hasCopy = all.contains { $0.id != id && $0.declaredID == other.id }
@@ -53,15 +55,18 @@ extension BundleInstaller {
     }.compactMap { $0.id?.rawValue }
     let loss = gone.isEmpty ? "" : " and remove its widgets: \(BundleInstaller.few(gone))"
     let version = other.version.map { " \($0)" } ?? ""
-    let step =
+    var steps =
       bundles.entry(other.id) == nil
-      ? "rename the folder \(id) to \(other.id) and install again, remove that bundle with "
-        + "`widgetctl bundle rm \(other.id)`,"
-      : "move the folder \(id) elsewhere and install again,"
+      ? [
+        "rename the folder \(id) to \(other.id) and \(placement.again)",
+        "remove that bundle with `widgetctl bundle rm \(other.id)`",
+      ] : ["move the folder \(id) elsewhere and \(placement.again)"]
+    if placement == .installation { steps.append("install with --force") }
     let words = "\(path)/\(id) has the bundle \"\(other.id)\"\(version), "
     throw .refused(
-      words + BundleInstaller.occupantWords + loss,
-      hint: "\(step) or install with --force")
+      words + "so the \(placement.rawValue) \(BundleInstaller.occupantWords)" + loss,
+      hint: steps.dropLast().map { "\($0), " }.joined() + (steps.count > 1 ? "or " : "")
+        + (steps.last ?? ""))
   }
 
   /// The warning about another bundle that is no longer in the folder of a bundle.

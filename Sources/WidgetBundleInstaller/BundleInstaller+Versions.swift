@@ -29,6 +29,7 @@ extension BundleInstaller {
     let versions = try self.versions(of: id, in: bundles)
     if versions == nil || bundles.entry(id) != nil { try checkIsBundle(id, in: bundles) }
     guard let versions, let name = try latest(in: versions, version) else {
+      try checkHoldsNoOther(id, in: bundles)
       var kept = ""
       if let versions { kept = try shownVersions(versions) }
       throw .notFound(
@@ -47,6 +48,7 @@ extension BundleInstaller {
     }
     let all = try list()
     try checkIsOnlyCopy(id, among: all, in: bundles, for: .rollback)
+    try checkHasNoOccupant(id, bundle.widgets, among: all, in: bundles, for: .rollback)
     let copies = self.copies(of: id, among: all)
     guard bundles.entry(id) != nil else {
       guard rename("\(versions.path)/\(name)", "\(path)/\(id)") == 0 else {
@@ -74,14 +76,10 @@ extension BundleInstaller {
     try moveOver(carried, from: try versions.folder(next), to: try bundles.folder(id))
     try prune(id, in: bundles)
     fsync(bundles.descriptor)
-    var renamed: [String] = []
-    if let other = before?.id, other != id {
-      renamed.append(wordsAbout(other, replacedIn: id, keptAs: "\(versions.path)/\(next)"))
-    }
     return Outcome(
       bundle: bundle, former: former, wasThere: !isEmpty,
       digest: BundleOrigin(in: try bundles.folder(id))?.digest,
-      warnings: renamed + droppedSettings(by: bundle)
+      warnings: droppedSettings(by: bundle)
         + (before.map { BundleInstaller.kindChanges(from: $0, to: bundle) } ?? [])
         + copies + carried.warnings, formerID: before?.id)
   }

@@ -175,25 +175,41 @@ extension BundleInstallerTests {
     #expect(!BundleInstaller.isAsInstalled("\(folder)/bundle.yaml"))
   }
 
-  @Test func `a rollback names the bundle with another id that it replaces`() throws {
+  @Test func `a rollback does not replace another bundle, and its next step works`() throws {
     for version in ["1.0.0", "2.0.0"] {
       _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
     }
     scratch.write("bundles/desk/bundle.yaml", Texts.bundle("lamp", version: "2.0.0"))
     let misnamed = refusal { () throws(BundleInstallerError) in _ = try installer.rollback("lamp") }
     #expect(misnamed == "\(installer.path)/desk holds the bundle \"lamp\"")
-    let outcome = try installer.rollback("desk")
-    let kept = "\(installer.path)/.versions/desk/2-2.0.0"
-    let words =
-      "the folder \(installer.path)/desk held the bundle \"lamp\", which is now kept in \(kept); "
-      + "to get it back, install \(kept), and set its settings again"
-    #expect(outcome.warnings.contains(words), "\(outcome.warnings)")
-    #expect(outcome.formerID == "lamp")
-    let message = refusal { () throws(BundleInstallerError) in _ = try installer.rollback("desk") }
-    #expect(message == "\(kept) holds the bundle \"lamp\"")
-    // The step of the warning works.
-    #expect(try installer.install(kept).bundle.id == "lamp")
+    let before = scratch.listing("bundles")
+    do throws(BundleInstallerError) {
+      _ = try installer.rollback("desk")
+      Issue.record("another bundle was replaced")
+    } catch {
+      guard case .refused(let message, let hint) = error else {
+        Issue.record("\(error)")
+        return
+      }
+      #expect(
+        message
+          == "\(installer.path)/desk has the bundle \"lamp\" 2.0.0, so the rollback would replace "
+          + "that bundle and remove its widgets: lamp")
+      #expect(BundleInstaller.isAboutOccupant(message))
+      #expect(
+        hint == "rename the folder desk to lamp and roll back again, or remove that bundle with "
+          + "`widgetctl bundle rm lamp`")
+    }
+    #expect(scratch.listing("bundles") == before)
+    try #require(rename("\(installer.path)/desk", "\(installer.path)/lamp") == 0)
+    #expect(try installer.rollback("desk").bundle.version == "1.0.0")
     #expect(try installer.list().map(\.id) == ["desk", "lamp"])
+  }
+
+  @Test func `a rollback without a kept version names the other bundle in the folder`() {
+    scratch.write("bundles/desk/bundle.yaml", Texts.bundle("lamp"))
+    let message = refusal { () throws(BundleInstallerError) in _ = try installer.rollback("desk") }
+    #expect(message == "\(installer.path)/desk holds the bundle \"lamp\"")
   }
 
   private static let clock = """
@@ -248,6 +264,8 @@ extension BundleInstallerTests {
     #expect(scratch.read(String(kept.dropFirst(scratch.path.count + 1)) + "/notes.txt") == "mine")
     #expect(installer.obstacle(to: "desk") == nil)
     guard !isBroken else { return }
+    let back = refusal { () throws(BundleInstallerError) in _ = try installer.rollback("desk") }
+    #expect(back == "\(kept) holds the bundle \"clock\"")
     // The step of the warning works.
     #expect(try installer.install(kept).bundle.id == "clock")
     #expect(try installer.list().map(\.id) == ["clock", "desk"])

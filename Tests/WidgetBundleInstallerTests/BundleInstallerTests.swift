@@ -264,7 +264,9 @@ import WidgetModel
     #expect(!warnings.contains { BundleInstaller.isKindChange($0, of: "v") })
   }
 
-  @Test(arguments: [(Texts.bundle("shelf"), "shelf"), ("bundle: [", nil)] as [(String, String?)])
+  @Test(
+    arguments: [(Texts.bundle("desk", version: "2.1.0"), "desk"), ("bundle: [", nil)]
+      as [(String, String?)])
   func `a rollback tells the id in the file that it replaces`(text: String, id: String?) throws {
     for version in ["1.0.0", "2.0.0"] {
       let text = Texts.bundle("desk", version: version)

@@ -325,8 +325,8 @@ struct BundleRollbackCommand: AsyncParsableCommand {
     commandName: "rollback", abstract: "Restore the previous version of a bundle.",
     discussion: """
       The command restores the version before the last installation. It keeps the replaced \
-      version, so a second rollback undoes the first. If the id in the file has changed, the \
-      command names the folder where the replaced bundle is kept.
+      version, so a second rollback undoes the first. If the folder has another bundle, the \
+      command ends with status 5, and names that bundle.
 
       Examples:
         widgetctl bundle rollback clock
@@ -356,9 +356,14 @@ struct BundleRollbackCommand: AsyncParsableCommand {
       of: [id], in: BundleStanding.resolved(installer.path) ?? installer.path,
       try? global.session())
     let former = values == nil ? installer.widgets(of: id) : []
-    let outcome = try await folder.carryOut(installer, having: id, global) {
-      () throws(BundleInstallerError) in
-      try installer.rollback(id, to: version)
+    let outcome: BundleInstaller.Outcome
+    do throws(CommandFailure) {
+      outcome = try await folder.carryOut(installer, having: id, global) {
+        () throws(BundleInstallerError) in
+        try installer.rollback(id, to: version)
+      }
+    } catch {
+      throw BundleOutlook().named(in: error)
     }
     let told = outcome.warnings.map { folder.advised($0) }
     for warning in told { BundleText.warn(warning) }

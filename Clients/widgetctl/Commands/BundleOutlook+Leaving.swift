@@ -192,8 +192,8 @@ extension BundleOutlook {
     return BundleHost(answer.widget).firstFolder
   }
 
-  /// The error of an installation that would replace another bundle, with what `--force` loses. Other
-  /// errors stay as they are.
+  /// The error of an installation or a rollback that would replace another bundle, with what `--force`
+  /// loses. Other errors stay as they are.
   func named(in failure: CommandFailure) -> CommandFailure {
     guard BundleInstaller.isAboutOccupant(failure.message) else { return failure }
     let refusal = failure.exiting(.refused)

@@ -340,9 +340,14 @@ enum BundleRemote {
     // Only the answer has the id in the file that is replaced. The question comes before the host
     // loads the other version.
     let values = await LostValues.ask(of: nil, session) ?? []
-    let answer = try await advising(global, having: id) { () async throws(ClientError) in
-      try await session.client.rollbackBundle(
-        RollbackBundleRequest(id: id, version: version ?? ""), options: session.options)
+    let answer: RollbackBundleResponse
+    do {
+      answer = try await advising(global, having: id) { () async throws(ClientError) in
+        try await session.client.rollbackBundle(
+          RollbackBundleRequest(id: id, version: version ?? ""), options: session.options)
+      }
+    } catch let error as CommandFailure {
+      throw BundleOutlook().named(in: error)
     }
     let refusals = await doubts(
       about: answer.bundle, replacing: answer.formerID.nonEmpty ?? id, global)
