@@ -287,6 +287,27 @@ import WidgetModel
     #expect(losses.of(["mine"]).successors == [:])
   }
 
+  @Test func `a folder that a stopped host has not seen yet takes the widgets over`() throws {
+    let root = BundleHost.resolved(NSTemporaryDirectory()) + "/bundles-\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: root) }
+    for (path, id) in [("b/moved", "gauge"), ("b/other", "other"), ("c/gauge", "gauge")] {
+      try FileManager.default.createDirectory(
+        atPath: "\(root)/\(path)", withIntermediateDirectories: true)
+      try Data("bundle: \(id)\nformat: 1\nversion: 1.0.0\n".utf8)
+        .write(to: URL(fileURLWithPath: "\(root)/\(path)/bundle.yaml"))
+    }
+    let folders = ["a", "b", "c"].map { "\(root)/\($0)" }
+    func successors(_ host: BundleHost, removedFrom name: String = "a") -> [String: String] {
+      BundleStanding.successors(
+        of: ["gauge", "lost"], removedFrom: "\(root)/\(name)", whenStarted: host)
+    }
+    #expect(successors(.missing(former: folders)) == ["gauge": "\(root)/b/moved"])
+    #expect(successors(.missing(former: folders), removedFrom: "d") == [:])
+    // A running host knows its copies.
+    #expect(successors(.running(folders: folders)) == [:])
+    #expect(successors(.unknown) == [:])
+  }
+
   @Test func `of several copies, the first one in the order of the host takes over`() {
     let known = [
       Self.standing("/c/okay"), Self.copy("okay", at: "/a/okay", of: "/c/okay"),

@@ -75,6 +75,9 @@ struct MissingFolderTests {
         == "the folder \(folder)/b of bundle b is missing. widgetd-host: \(words)")
     #expect(missing.name == "b")
     #expect(
+      missing.remainsOfVersions
+        == "the folder \(folder)/b of bundle b is missing, so only its kept versions are removed")
+    #expect(
       missing.remains
         == "the folder \(folder)/b of bundle b is missing, so only its kept versions and its widgets "
         + "are removed. If you moved the folder, its files are still there")

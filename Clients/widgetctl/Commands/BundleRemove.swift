@@ -59,15 +59,19 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     let host: BundleHost = known == nil ? .unknown : await BundleHost.ask(global)
     let missing = ids.filter { removals[$0]?.folder == nil }
       .compactMap { MissingFolder.of($0, in: installer.path, among: standings) }
+    let gone = Array(bundles.values)
+    let successors = BundleStanding.successors(
+      of: gone, removedFrom: place, among: standings, in: host.order
+    ).merging(
+      BundleStanding.successors(of: gone, removedFrom: place, whenStarted: host)
+    ) { known, _ in known }
     let losses = BundleLosses(
       values: known ?? [], settings: LostSettings.find(in: folders, of: installer),
       staying: known == nil
         ? []
         : await StayingWidgets.ask(
           of: bundles.values.sorted(), in: place, session)
-    ).takenOver(
-      by: BundleStanding.successors(
-        of: Array(bundles.values), removedFrom: place, among: standings, in: host.order))
+    ).takenOver(by: successors)
     var removed: [String] = []
     var failure: CommandFailure?
     for id in ids where failure == nil {
@@ -86,7 +90,10 @@ struct BundleRemoveCommand: AsyncParsableCommand {
       for id in removed where removals[id]?.isByName == true {
         BundleText.warn(BundleRemoveCommand.unreadable(id, in: installer.path))
       }
-      for folder in missing where removed.contains(folder.name) { BundleText.warn(folder.remains) }
+      for folder in missing where removed.contains(folder.name) {
+        let isTakenOver = lost.successors[folder.bundle] != nil
+        BundleText.warn(isTakenOver ? folder.remainsOfVersions : folder.remains)
+      }
       if let words = host.warning(removing: removed, from: installer.path) {
         BundleText.warn(words)
       }

@@ -1,4 +1,5 @@
 import WidgetBundle
+import WidgetBundleInstaller
 import WidgetModel
 
 // Bundles that several folders of a host have. The host runs one of them.
@@ -53,6 +54,23 @@ extension BundleStanding {
     var found: [String: String] = [:]
     for id in ids where self.folder(of: id, among: standings) == folder {
       found[id] = order.sorted(standings.values.filter { $0.original == id }.map(\.path)).first
+    }
+    return found
+  }
+
+  /// The same while no host runs: the folders with the bundles in the other folders of bundles of the
+  /// last host, as their files say. The next host takes the widgets over from there.
+  ///
+  /// - Parameter folder: of bundles, from which the bundles are removed. The last host ran it.
+  static func successors(
+    of ids: [String], removedFrom folder: String, whenStarted host: BundleHost
+  ) -> [String: String] {
+    if case .running = host { return [:] }
+    guard host.ran(folder) else { return [:] }
+    let others = host.folders(besides: folder).map { BundleFolderOptions.installer(at: $0) }
+    var found: [String: String] = [:]
+    for id in ids {
+      for installer in others where found[id] == nil { found[id] = installer.folder(having: id) }
     }
     return found
   }

@@ -139,6 +139,11 @@ struct MissingFolder: Hashable, Sendable {
       + "removed. If you moved the folder, its files are still there"
   }
 
+  /// The same if another folder takes the widgets over.
+  var remainsOfVersions: String {
+    "the folder \(path) of bundle \(bundle) is missing, so only its kept versions are removed"
+  }
+
   /// The warning at the installation of a bundle in the place of the folder. Nil if the new bundle
   /// has no settings.
   func warning(installing bundle: Bundle) -> String? {
