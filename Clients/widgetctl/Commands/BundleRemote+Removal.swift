@@ -25,12 +25,14 @@ extension BundleRemote {
       values: known ?? [],
       staying: known == nil ? [] : await StayingWidgets.ask(of: going, session)
     ).takenOver(by: successors ?? [:])
+    // Nothing is lost if the removal is refused.
+    var unnamed: Set<String> = []
     for id in ids {
-      guard let settings = await LostSettings.ask(of: id, force: force, session) else {
-        BundleText.warn(LostSettings.unknown(id))
-        continue
+      if let settings = await LostSettings.ask(of: id, force: force, session) {
+        losses.settings += settings
+      } else {
+        unnamed.insert(id)
       }
-      losses.settings += settings
     }
     var removed: [String] = []
     var failure: (any Error)?
@@ -41,6 +43,7 @@ extension BundleRemote {
             DeleteBundleRequest(id: id, force: force), options: session.options)
         }
         removed.append(id)
+        if unnamed.contains(id) { BundleText.warn(LostSettings.unknown(id)) }
       } catch let error as CommandFailure {
         failure = losses.of([id, bundles[id] ?? id]).named(in: error)
       } catch {
