@@ -74,6 +74,8 @@ public struct BundleInstaller: Sendable {
     public let warnings: [String]
     /// The id in the file of the replaced version; nil if it could not be read.
     public var formerID: String?
+    /// Whether the same content was already installed, so that nothing has changed.
+    public var isUnchanged = false
   }
 
   // MARK: - Reading
@@ -313,7 +315,7 @@ public struct BundleInstaller: Sendable {
       // the former version.
       return Outcome(
         bundle: bundle, former: bundle.version, wasThere: true, digest: digest,
-        warnings: remarks + clashes, formerID: bundle.id)
+        warnings: remarks + clashes, formerID: bundle.id, isUnchanged: true)
     }
     let former = try replace(bundle.id, by: rootName, in: bundles)
     try? bundles.remove(BundleRemovalMark.name(of: bundle.id))

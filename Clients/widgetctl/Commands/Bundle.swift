@@ -261,6 +261,15 @@ enum BundleText {
     former(outcome.former, of: outcome.formerOther, wasThere: outcome.wasThere)
   }
 
+  /// The output of `bundle install`.
+  static func installed(_ outcome: BundleInstaller.Outcome, in folder: String) -> String {
+    let bundle = outcome.bundle
+    return outcome.isUnchanged
+      ? "bundle \(bundle.id) \(bundle.version) is already installed in \(folder); nothing has changed\n"
+      : "bundle \(bundle.id) \(bundle.version) installed in \(folder)\(former(outcome)) "
+        + "(\(counts(bundle)))\n"
+  }
+
   static func warn(_ text: String) {
     Output.writeError("widgetctl: warning: \(text.safeForTerminal)\n")
   }

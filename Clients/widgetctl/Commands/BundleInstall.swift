@@ -104,9 +104,7 @@ struct BundleInstallCommand: AsyncParsableCommand {
         outcome, in: installer, isLive: host.runs(installer.path),
         warnings: warnings + (outlook?.warnings ?? []))
     ) {
-      "bundle \(bundle.id) \(bundle.version) installed in \(installer.path)"
-        + "\(BundleText.former(outcome)) "
-        + "(\(BundleText.counts(bundle)))\n"
+      BundleText.installed(outcome, in: installer.path)
     }
   }
 }
