@@ -179,7 +179,15 @@ extension BundleInstaller {
           + SpecialFile.words(mode: mode),
         hint: "install the version that you want")
     }
-    return try read(in: folder).bundle
+    do throws(BundleInstallerError) { return try read(in: folder).bundle } catch {
+      guard case .invalid(let file, let mistakes) = error, let first = mistakes.problems.first
+      else { throw error }
+      let more = mistakes.problems.count + mistakes.untold - 1
+      throw .refused(
+        "\(file):\(first.line):\(first.column): \(first.message)"
+          + (more > 0 ? " (and \(more) more)" : "") + ", so this kept version cannot run",
+        hint: "correct the file and roll back again, or install the version that you want")
+    }
   }
 
   /// Exchanges the entries at two paths.

@@ -206,6 +206,30 @@ extension BundleInstallerTests {
     #expect(try installer.list().map(\.id) == ["desk", "lamp"])
   }
 
+  @Test func `a rollback to a version with mistakes names the first one and the next step`()
+    throws
+  {
+    scratch.write("bundles/desk/bundle.yaml", Texts.bundle("desk") + "nmae: x\n")
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    let kept = "\(installer.path)/.versions/desk/1/bundle.yaml"
+    do throws(BundleInstallerError) {
+      _ = try installer.rollback("desk")
+      Issue.record("a broken version runs")
+    } catch {
+      guard case .refused(let message, let hint) = error else {
+        Issue.record("\(error)")
+        return
+      }
+      #expect(message.hasPrefix("\(kept):6:1: "), "\(message)")
+      #expect(message.hasSuffix(", so this kept version cannot run"), "\(message)")
+      #expect(
+        hint == "correct the file and roll back again, or install the version that you want")
+    }
+    // The step of the hint works.
+    scratch.write("bundles/.versions/desk/1/bundle.yaml", Texts.bundle("desk", version: "0.9.0"))
+    #expect(try installer.rollback("desk").bundle.version == "0.9.0")
+  }
+
   @Test func `a rollback without a kept version names the other bundle in the folder`() {
     scratch.write("bundles/desk/bundle.yaml", Texts.bundle("lamp"))
     let message = refusal { () throws(BundleInstallerError) in _ = try installer.rollback("desk") }
