@@ -71,10 +71,14 @@ extension BundleInstaller {
 
   /// The warning about another bundle that is no longer in the folder of a bundle.
   ///
-  /// - Parameter kept: the path where it is now.
-  func wordsAbout(_ other: String, replacedIn id: String, keptAs kept: String) -> String {
+  /// - Parameters:
+  ///   - kept: the path where it is now.
+  ///   - hasSettings: whether the user has set some of its settings.
+  func wordsAbout(
+    _ other: String, replacedIn id: String, keptAs kept: String, hasSettings: Bool
+  ) -> String {
     "the folder \(path)/\(id) held the bundle \"\(other)\", which is now kept in \(kept); to get it "
-      + "back, install \(kept), and set its settings again"
+      + "back, install \(kept)" + (hasSettings ? ", and set its settings again" : "")
   }
 
   /// The installed bundle of an id. The folder with the id as its name comes first, also if its

@@ -118,7 +118,9 @@ extension BundleInstaller {
     try moveOver(carried, from: try Folder(kept), to: try bundles.folder(id))
     var warnings = carried.warnings
     if let occupant {
-      warnings.append(wordsAbout(occupant.id, replacedIn: id, keptAs: kept))
+      let hasSettings = former.entry(BundleDefaults.fileName) != nil
+      warnings.append(
+        wordsAbout(occupant.id, replacedIn: id, keptAs: kept, hasSettings: hasSettings))
     } else if isWritten {
       // A rollback checks the version as an installation does.
       let isRestorable = before?.id == id
