@@ -56,6 +56,9 @@ import WidgetModel
       words(.running(folders: ["/a"]))
         == "no host runs the folder /c, so the removal changes nothing in the daemon; widgetd-host "
         + "runs /a: add --dir /a, or --remote")
+    let named = BundleHost.running(folders: ["/a"])
+      .warning(removing: ["desk"], from: "/c", isNamed: true)
+    #expect(named?.hasSuffix("widgetd-host runs /a: use --dir /a instead") == true)
     #expect(words(.running(folders: ["/a", "/c"])) == nil)
     #expect(words(.missing(former: ["/a"])) == nil && words(.unknown) == nil)
   }

@@ -209,11 +209,19 @@ enum BundleHost: Hashable {
         if case .running = self { "widgetd-host runs it in \(place)" } else { "\(place) has it" }
       return "\(words): \(isNamed ? "use" : "add") --dir \(place.asArgument)"
     }
-    guard !isNamed, case .running(let folders, _, _) = self, runs(folder) != true,
-      let first = folders.first
+    return isNamed ? nil : placeOfOthers(than: folder, isNamed: false)
+  }
+
+  /// The folders that the host runs, and the option for the first one. Nil if the host runs the
+  /// folder, or if none runs.
+  ///
+  /// - Parameter isNamed: see `place`.
+  private func placeOfOthers(than folder: String, isNamed: Bool) -> String? {
+    guard case .running(let folders, _, _) = self, runs(folder) != true,
+      let first = folders.first?.asArgument
     else { return nil }
-    return
-      "widgetd-host runs \(folders.joined(separator: ", ")): add --dir \(first.asArgument), or --remote"
+    return "widgetd-host runs \(folders.joined(separator: ", ")): "
+      + (isNamed ? "use --dir \(first) instead" : "add --dir \(first), or --remote")
   }
 
   /// The folder of the host, or of the last host, that has a bundle; nil if there is none.
@@ -230,9 +238,12 @@ enum BundleHost: Hashable {
 
   /// The warning after the removal of bundles from a folder that the host does not run. Nil if it runs
   /// the folder, if none runs, or if this is unknown.
-  func warning(removing ids: [String], from folder: String) -> String? {
+  ///
+  /// - Parameter isNamed: see `place`.
+  func warning(removing ids: [String], from folder: String, isNamed: Bool = false) -> String? {
     guard let id = ids.first, absence(from: folder) != nil,
-      let words = place(of: id, besides: folder)
+      let words = place(of: id, besides: folder, isNamed: isNamed)
+        ?? placeOfOthers(than: folder, isNamed: isNamed)
     else { return nil }
     return
       "no host runs the folder \(folder), so the removal changes nothing in the daemon; \(words)"

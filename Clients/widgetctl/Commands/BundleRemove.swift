@@ -94,7 +94,9 @@ struct BundleRemoveCommand: AsyncParsableCommand {
         let isTakenOver = lost.successors[folder.bundle] != nil
         BundleText.warn(isTakenOver ? folder.remainsOfVersions : folder.remains)
       }
-      if let words = host.warning(removing: removed, from: installer.path) {
+      if let words = host.warning(
+        removing: removed, from: installer.path, isNamed: self.folder.folder != nil)
+      {
         BundleText.warn(words)
       }
       let isLive = host.runs(installer.path)
