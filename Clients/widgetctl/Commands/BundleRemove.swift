@@ -9,12 +9,12 @@ struct BundleRemoveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm", abstract: "Remove installed bundles with their widgets.",
     discussion: """
-      The command deletes the bundle's folder and the kept versions. Files that you wrote into the \
-      folder may be the only copy, so the command deletes them only with --force. Without --force, \
-      it names these files and ends with status 5. The output names the values that go with the \
-      bundle: those that somebody had set on widgets, and your values of `bundle set`. It also \
-      names the widgets of others with a kind of the bundle. They keep their data, but lose their \
-      kind. If widgetd-host does not run, the widgets stay until it runs again.
+      The command deletes the folder whose file has the id, and the kept versions. Files that you \
+      wrote into the folder may be the only copy, so the command deletes them only with --force. \
+      Without --force, it names these files and ends with status 5. The output names the values \
+      that go with the bundle: those that somebody had set on widgets, and your values of `bundle \
+      set`. It also names the widgets of others with a kind of the bundle. They keep their data, \
+      but lose their kind. If widgetd-host does not run, the widgets stay until it runs again.
 
       Examples:
         widgetctl bundle rm clock
