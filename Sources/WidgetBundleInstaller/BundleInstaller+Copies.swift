@@ -55,12 +55,14 @@ extension BundleInstaller {
     }.compactMap { $0.id?.rawValue }
     let loss = gone.isEmpty ? "" : " and remove its widgets: \(BundleInstaller.few(gone))"
     let version = other.version.map { " \($0)" } ?? ""
-    var steps =
-      bundles.entry(other.id) == nil
-      ? [
-        "rename the folder \(id) to \(other.id) and \(placement.again)",
-        "remove that bundle with `widgetctl bundle rm \(other.id)`",
-      ] : ["move the folder \(id) elsewhere and \(placement.again)"]
+    let isFree = bundles.entry(other.id) == nil
+    var steps = [
+      (isFree ? "rename the folder \(id) to \(other.id)" : "move the folder \(id) elsewhere")
+        + " and \(placement.again)"
+    ]
+    if isFree, other.version != nil {
+      steps.append("remove that bundle with `widgetctl bundle rm \(other.id)`")
+    }
     if placement == .installation { steps.append("install with --force") }
     let words = "\(path)/\(id) has the bundle \"\(other.id)\"\(version), "
     throw .refused(

@@ -124,9 +124,16 @@ extension BundleInstaller {
   private func onlyFolder(
     among holders: [Installed], of id: String, in bundles: Folder
   ) throws(BundleInstallerError) -> String? {
+    // The id in a file with mistakes is a guess.
+    let valid = holders.filter { $0.declaredID == id }
+    if valid.isEmpty, let broken = holders.first {
+      throw .refused(
+        "\(path)/\(broken.id)\(BundleInstaller.nameWords)\(id)\", and its file has mistakes",
+        hint: "rename the folder to \(id), and try again")
+    }
     // The target of a link can be another folder of the list.
-    let folders = holders.filter { bundles.entry($0.id) == .folder }
-    let candidates = folders.isEmpty ? holders : folders
+    let folders = valid.filter { bundles.entry($0.id) == .folder }
+    let candidates = folders.isEmpty ? valid : folders
     guard candidates.count < 2 else {
       throw .refused(
         "several folders have the bundle \"\(id)\": "
@@ -176,9 +183,10 @@ extension BundleInstaller {
           : "another folder has that bundle, too; if nobody needs the folder \(id), delete it by "
             + "hand")
     }
+    let isValid = all.contains { $0.id == id && $0.declaredID == other }
     return .refused(
       words,
-      hint: "rename the folder to \(other), or remove that bundle with `widgetctl bundle rm "
-        + "\(other)`")
+      hint: "rename the folder to \(other)"
+        + (isValid ? ", or remove that bundle with `widgetctl bundle rm \(other)`" : ""))
   }
 }

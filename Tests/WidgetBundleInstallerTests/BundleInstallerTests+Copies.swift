@@ -270,8 +270,9 @@ extension BundleInstallerTests {
       return
     }
     #expect(
-      hint == "rename the folder desk to clock and install again, remove that bundle with "
-        + "`widgetctl bundle rm clock`, or install with --force")
+      hint == "rename the folder desk to clock and install again, "
+        + (isBroken ? "" : "remove that bundle with `widgetctl bundle rm clock`, ")
+        + "or install with --force")
     #expect(scratch.listing("bundles/desk") == before)
     #expect(scratch.read("bundles/desk/bundle.yaml") == text)
 

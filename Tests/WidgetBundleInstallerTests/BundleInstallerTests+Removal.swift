@@ -75,9 +75,19 @@ extension BundleInstallerTests {
     #expect((refusal?.message == "\(installer.path)/todo holds the bundle \"desk\"") == hasID)
     #expect(scratch.read("bundles/todo/bundle.yaml") == (hasID ? text : nil))
     guard hasID else { return }
+    #expect(refusal?.hint == "rename the folder to desk")
+    // The file could also have `bundle: desk_2`.
+    let guessed = error { () throws(BundleInstallerError) in
+      try installer.remove("desk", force: true)
+    }
+    #expect(
+      guessed?.message
+        == "\(installer.path)/todo holds the bundle \"desk\", and its file has mistakes")
+    // The step of the hint works.
+    try #require(rename("\(installer.path)/todo", "\(installer.path)/desk") == 0)
     #expect(installer.removal(of: "desk")?.isByName == false)
     try installer.remove("desk", force: true)
-    #expect(scratch.read("bundles/todo/bundle.yaml") == nil)
+    #expect(try installer.list().isEmpty)
   }
 
   @Test func `a removal by the name of a folder is known as such`() {
