@@ -28,6 +28,7 @@ public struct FieldOwner: Hashable, Sendable {
   /// - Parameter names: the name of a user; nil if nobody has the number.
   public func ownerName(_ names: (UInt32) -> String?) -> String {
     if owner == FieldOwner.earlier { return "an earlier change" }
+    if owner == FieldOwner.unrecorded { return "an event or an action" }
     if let bundle = OwnerName.bundle(owner) { return "bundle \(bundle)" }
     let prefix = "user "
     guard owner.hasPrefix(prefix), let uid = UInt32(owner.dropFirst(prefix.count)),
@@ -46,6 +47,18 @@ public struct FieldOwner: Hashable, Sendable {
   /// - Parameter set: The declared set of the widget.
   public func isLost(with set: String) -> Bool {
     owner != set && !owner.hasPrefix("provider ")
+  }
+
+  /// The widget's value of the field now.
+  public func value(in widget: Widget) -> Value? {
+    if path == FieldOwner.visible { return .bool(widget.presence.isVisible) }
+    if path == FieldOwner.enabled { return .bool(widget.presence.isEnabled) }
+    guard let (part, key) = FieldOwner.parse(path) else { return nil }
+    return switch part {
+    case .data: widget.data[key]
+    case .parameters: widget.parameters[key]
+    case .labels: widget.labels[key].map { .string($0) }
+    }
   }
 
   /// Whether the owner is a user.
@@ -71,6 +84,9 @@ public struct FieldOwner: Hashable, Sendable {
   public static func provider(_ name: String) -> String { "provider \(name)" }
   /// The owner of values that are older than the record of owners.
   public static let earlier = "earlier change"
+  /// The owner of values that events and actions set in fields without a record of the owner. The
+  /// daemon does not use this name.
+  public static let unrecorded = "event or action"
 
   /// A path's part and key; nil if the path has another form.
   public static func parse(_ path: String) -> (part: Part, key: String)? {

@@ -46,10 +46,10 @@ struct BundleInPlaceTests {
       BundleOutlook.removed(known, keeping: [], by: "bundle/m", arrival: .edit))
     #expect(
       remark.text
-        == "the bundle no longer has the widget \"w\", on which users set data.v; no other installed "
-        + "bundle has the widget, so widgetd-host removes the widget 30 seconds after it has read the "
-        + "file, with these values; to keep the values, put the widget back into the file, or add it "
-        + "to the file of another bundle, with the kind gauge; `widgetctl get w --field error` has "
+        == "the bundle no longer has the widget \"w\". Users or actions have set these values on it: "
+        + "data.v; widgetd-host deletes the widget and these values 30 seconds after it has read the "
+        + "file, because no other installed bundle has the widget; to keep the values, put the "
+        + "widget back into the file, or add it to the file of another bundle, with the kind gauge; `widgetctl get w --field error` has "
         + "the time of the removal")
   }
 
@@ -77,15 +77,15 @@ struct BundleInPlaceTests {
       owners: [FieldOwner(path: "data.v", owner: "user 1000")])
     #expect(
       BundleOutlook.removed(known, keeping: [], by: "bundle/m", arrival: .reading)?.hint
-        == "no other installed bundle has the widget, so widgetd-host removes the widget as soon "
-        + "as it reads the file, with these values; to keep the values, put the widget back into "
+        == "widgetd-host deletes the widget and these values as soon as it reads the file, because "
+        + "no other installed bundle has the widget; to keep the values, put the widget back into "
         + "the file, or add it to the file of another bundle, with the kind gauge")
     let spec = WidgetSpec(id: Samples.id("w"), kind: try kind("bar"))
     #expect(
       BundleOutlook.replaced(
         spec, known.widget, by: "bundle/m", losing: ["data.v"], arrival: .reading)?.hint
-        == "widgetd-host removes the widget as soon as it reads the file, with the values that "
-        + "users set on it: data.v; to keep them, give the widget its former kind again, and add a "
+        == "widgetd-host deletes the widget as soon as it reads the file, with the values that "
+        + "users or actions have set on it: data.v; to keep them, give the widget its former kind again, and add a "
         + "new widget with another id")
   }
 
@@ -99,10 +99,10 @@ struct BundleInPlaceTests {
     }
     #expect(
       hint(["data.n"])
-        == "widgetd-host removes the widget 30 seconds after it has read the file, with the values "
-        + "that users set on it: data.n; to keep them, give the widget its former kind again, and "
+        == "widgetd-host deletes the widget 30 seconds after it has read the file, with the values "
+        + "that users or actions have set on it: data.n; to keep them, give the widget its former kind again, and "
         + "add a new widget with another id; `widgetctl get w --field error` has the time of the "
         + "removal")
-    #expect(hint([]) == "users have set no values on it")
+    #expect(hint([]) == "users and actions have set no values on it")
   }
 }

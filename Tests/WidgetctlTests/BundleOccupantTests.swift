@@ -50,10 +50,10 @@ import WidgetProto
       BundleOutlook.removed(known, keeping: [], by: set, isReplaced: true))
     #expect(
       remark.text
-        == "bundle other goes with the widget \"n\", on which users set data.n; no other installed "
-        + "bundle has the widget, so the installation removes the widget at once, with these "
-        + "values; to keep the values, add the widget to the file of another bundle before the "
-        + "installation, with the kind gauge")
+        == "the installation replaces bundle other, which has the widget \"n\". Users or actions "
+        + "have set these values on it: data.n; the installation deletes the widget and these "
+        + "values at once, because no other installed bundle has the widget; to keep the values, add "
+        + "the widget to the file of another bundle before the installation, with the kind gauge")
     let outlook = BundleOutlook(losses: [remark])
     #expect(outlook.warnings == [remark.text])
     let words =

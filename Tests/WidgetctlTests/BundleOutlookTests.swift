@@ -125,10 +125,10 @@ struct BundleOutlookTests {
     // Another id for the widget would take the old one from the file, with its values.
     #expect(
       hint(["data.n", "labels.x"])
-        == "the installation deletes the values that users set on it: data.n, labels.x; to keep "
-        + "them, leave the widget in the file with its former kind, and add a new widget with "
+        == "the installation deletes the values that users or actions have set on it: data.n, "
+        + "labels.x; to keep them, leave the widget in the file with its former kind, and add a new widget with "
         + "another id")
-    #expect(hint([]) == "users have set no values on it")
+    #expect(hint([]) == "users and actions have set no values on it")
   }
 
   @Test func `the values of the former file are no values of others after a change of the id`()
@@ -194,10 +194,10 @@ struct BundleOutlookTests {
     #expect(remark.path == "widgets.c2")
     #expect(
       remark.text
-        == "the bundle no longer has the widget \"c2\", on which users set data.v; no other "
-        + "installed bundle has the widget, so the installation removes the widget at once, with "
-        + "these values; to keep the values, leave the widget in the file, or add it to the file of "
-        + "another bundle before the installation, with the kind gauge")
+        == "the bundle no longer has the widget \"c2\". Users or actions have set these values on "
+        + "it: data.v; the installation deletes the widget and these values at once, because no "
+        + "other installed bundle has the widget; to keep the values, leave the widget in the file, "
+        + "or add it to the file of another bundle before the installation, with the kind gauge")
     #expect(BundleOutlook.removed(leaving, keeping: [id], by: set) == nil)
     #expect(BundleOutlook.removed(try known(set, [files]), keeping: [], by: set) == nil)
     #expect(BundleOutlook.removed(try known("", [mine]), keeping: [], by: set) == nil)
@@ -208,7 +208,7 @@ struct BundleOutlookTests {
 
   @Test(arguments: [
     ("gauge", "bundle n has the widget with the same kind. If the daemon accepts that bundle, the"),
-    ("bar", "bundle n has the widget with the kind bar, so the installation removes the widget at"),
+    ("bar", "bundle n has the widget with the kind bar, so the installation deletes the widget"),
   ])
   func `a widget that another bundle has, too, is lost or taken over`(
     kind: String, words: String
@@ -242,14 +242,14 @@ struct BundleOutlookTests {
     #expect(
       remark?.hint.hasPrefix(
         "this command cannot read the files of the bundles n, z. If none of these bundles has the "
-          + "widget with the kind gauge, the installation removes the widget at once, with these "
-          + "values. To keep the values, ") == true)
+          + "widget with the kind gauge, the installation deletes the widget and these values at "
+          + "once. To keep the values, ") == true)
     let one = InstalledWidgets(besides: "m", [shown("z")], in: nil)
     let hint = BundleOutlook.removed(known, keeping: [], by: "bundle/m", beside: one)?.hint
     #expect(
       hint?.hasPrefix(
         "this command cannot read the file of bundle z. If that bundle does not have the widget with "
-          + "the kind gauge, the installation removes the widget at once, with these values. ")
+          + "the kind gauge, the installation deletes the widget and these values at once. ")
         == true)
   }
 

@@ -23,7 +23,7 @@ import WidgetModel
 
   @Test func `values that nobody can name are announced`() {
     let words = LostValues.unknown(["desk"])
-    #expect(words.hasPrefix("the daemon could not be asked which values users have set"))
+    #expect(words.hasPrefix("the daemon could not be asked which values users and"))
     #expect(words.contains("on the widgets of bundle desk. When"))
     #expect(LostValues.unknown(["a", "b"]).contains("of bundles a, b. When"))
   }

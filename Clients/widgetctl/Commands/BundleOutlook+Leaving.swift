@@ -64,43 +64,49 @@ struct InstalledWidgets: Hashable, Sendable {
 
 // The widgets that the file of a bundle no longer declares.
 extension BundleOutlook {
-  /// The values of users that are lost with a widget of the bundle.
-  static func lost(with known: TaggedWidget, of set: String) -> [String] {
+  /// The values that are lost with a widget of the bundle.
+  static func lost(
+    with known: TaggedWidget, of set: String, by rules: LossRules = LossRules()
+  ) -> [String] {
     known.widget.applySet == set
-      ? known.owners.filter { $0.isLost(with: set) }.map(\.path) : []
+      ? rules.values(of: known.widget, known.owners).map(\.path) : []
   }
 
   /// A remark for each widget of the bundle, of any kind, that the file no longer declares and that
-  /// has values of users.
+  /// has values which are lost with it.
   ///
   /// - Parameters:
   ///   - arrival: of the file.
   ///   - isReplaced: whether the file has another bundle.
+  ///   - files: of the bundle of the set, which know the sources of its kinds.
   ///   - others: reads the widgets of the other bundles, if there is such a widget.
   static func leaving(
     _ set: String, keeping declared: Set<WidgetID>, arrival: Arrival, isReplaced: Bool = false,
-    _ client: WidgetClient, _ options: CallOptions, _ others: () -> InstalledWidgets
+    files: [Bundle], _ client: WidgetClient, _ options: CallOptions,
+    _ others: () -> InstalledWidgets
   ) async throws -> [Remark] {
     // The values are asked for only of the widgets that leave.
-    let ids = try await client.all(Selector(), ReadMask(paths: ["id", "apply_set"]), options)
-      .map(\.widget).filter { $0.applySet == set && !declared.contains($0.id) }.map(\.id)
-    guard !ids.isEmpty else { return [] }
+    let gone = try await client.all(
+      Selector(), ReadMask(paths: ["id", "kind", "apply_set"]), options
+    ).map(\.widget).filter { $0.applySet == set && !declared.contains($0.id) }
+    guard !gone.isEmpty else { return [] }
+    let rules = try await LossRules.ask(Set(gone.map(\.kind)), in: files, client, options)
     let installed = others()
     let mask = try ReadMask(
-      paths: ["id", "kind", "apply_set", "owners", "data", "parameters", "labels"])
+      paths: ["id", "kind", "apply_set", "owners", "data", "parameters", "labels", "presence"])
     var remarks: [Remark] = []
-    for selector in FailureWarnings.selectors(ids, []) {
+    for selector in FailureWarnings.selectors(gone.map(\.id), []) {
       remarks += try await client.all(selector, mask, options)
         .compactMap {
           removed(
             $0, keeping: declared, by: set, beside: installed, arrival: arrival,
-            isReplaced: isReplaced)
+            isReplaced: isReplaced, losing: lost(with: $0, of: set, by: rules))
         }
     }
     return remarks
   }
 
-  /// A widget of the bundle that the file no longer declares, with values of users.
+  /// A widget of the bundle that the file no longer declares, with values that are lost with it.
   ///
   /// An installation removes the widget at once, unless another bundle has the widget with the same
   /// kind, also if the host reads the version later. If somebody has edited the file that the host
@@ -111,33 +117,39 @@ extension BundleOutlook {
   ///   - others: the widgets of the other bundles.
   ///   - arrival: of the file.
   ///   - isReplaced: whether the file has another bundle.
+  ///   - paths: the values that are lost; nil for those with a recorded owner.
   static func removed(
     _ known: TaggedWidget, keeping declared: Set<WidgetID>, by set: String,
     beside others: InstalledWidgets = InstalledWidgets(), arrival: Arrival = .installation,
-    isReplaced: Bool = false
+    isReplaced: Bool = false, losing paths: [String]? = nil
   ) -> Remark? {
     let (id, kind) = (known.widget.id, known.widget.kind)
     guard known.widget.applySet == set, !declared.contains(id) else { return nil }
-    let paths = lost(with: known, of: set)
+    let paths = paths ?? lost(with: known, of: set)
     guard !paths.isEmpty else { return nil }
     let message =
       (isReplaced
-        ? "\(OwnerName.words(ofSet: set)) goes with the widget"
+        ? "the installation replaces \(OwnerName.words(ofSet: set)), which has the widget"
         : "the bundle no longer has the widget")
-      + " \"\(id)\", on which users set " + shortened(paths)
+      + " \"\(id)\". Users or actions have set these values on it: " + shortened(paths)
+    // The host keeps a widget for another bundle, or for a while, only because of recorded values.
+    let isHeld = known.owners.contains { $0.isLost(with: set) }
+    let arrival = arrival == .edit && !isHeld ? .reading : arrival
+    let loss = removal(of: "the widget and these values", after: arrival)
     let found = others.declarations[id] ?? []
     if let heir = found.first(where: { $0.kind == kind }) {
       return Remark(
         path: "widgets.\(id)", message: message,
-        hint: "bundle \(heir.bundle) has the widget with the same kind. If the daemon accepts that "
-          + "bundle, the values stay")
+        hint: "bundle \(heir.bundle) has the widget with the same kind"
+          + (isHeld
+            ? ". If the daemon accepts that bundle, the values stay"
+            : ", but a widget moves only with values of users, so \(loss)"))
     }
-    let loss = "\(removal(after: arrival)), with these values"
     var reason: String
     if let other = found.first {
       reason = "bundle \(other.bundle) has the widget with the kind \(other.kind), so \(loss)"
-    } else if others.unread.isEmpty {
-      reason = "no other installed bundle has the widget, so \(loss)"
+    } else if others.unread.isEmpty || !isHeld {
+      reason = isHeld ? "\(loss), because no other installed bundle has the widget" : loss
     } else {
       let names = shortened(others.unread)
       reason =
@@ -148,20 +160,22 @@ extension BundleOutlook {
           + "the widget with the kind \(kind), "
       reason += loss
     }
-    let step: String
-    if arrival == .installation {
-      step =
-        (isReplaced
-          ? "to keep the values, add the widget to the file of another bundle "
-          : "to keep the values, leave the widget in the file, or add it to the file of another "
-            + "bundle ") + "before the installation, with the kind \(kind)"
-    } else {
-      step =
-        "to keep the values, put the widget back into the file, or add it to the file of another "
-        + "bundle, with the kind \(kind)" + timeOfRemoval(of: id, after: arrival)
+    let steps = [
+      isReplaced
+        ? nil
+        : arrival == .installation
+          ? "leave the widget in the file" : "put the widget back into the file",
+      isHeld ? "add \(isReplaced ? "the widget" : "it") to the file of another bundle" : nil,
+    ].compactMap(\.self).joined(separator: ", or ")
+    if !steps.isEmpty {
+      let step =
+        "to keep the values, \(steps)"
+        + (isHeld
+          ? (arrival == .installation ? " before the installation" : "") + ", with the kind \(kind)"
+            + timeOfRemoval(of: id, after: arrival) : "")
+      let isSentence = isHeld && found.isEmpty && !others.unread.isEmpty
+      reason += isSentence ? ". \(step.prefix(1).uppercased())\(step.dropFirst())" : "; \(step)"
     }
-    let isSentence = found.isEmpty && !others.unread.isEmpty
-    reason += isSentence ? ". \(step.prefix(1).uppercased())\(step.dropFirst())" : "; \(step)"
     return Remark(path: "widgets.\(id)", message: message, hint: reason)
   }
 
@@ -213,11 +227,13 @@ extension BundleOutlook {
   }
 
   /// What happens to a widget that the file lacks, or has with another kind.
-  static func removal(after arrival: Arrival) -> String {
+  ///
+  /// - Parameter things: the widget, with its values.
+  static func removal(of things: String = "the widget", after arrival: Arrival) -> String {
     switch arrival {
-    case .installation: "the installation removes the widget at once"
-    case .edit: "widgetd-host removes the widget 30 seconds after it has read the file"
-    case .reading: "widgetd-host removes the widget as soon as it reads the file"
+    case .installation: "the installation deletes \(things) at once"
+    case .edit: "widgetd-host deletes \(things) 30 seconds after it has read the file"
+    case .reading: "widgetd-host deletes \(things) as soon as it reads the file"
     }
   }
 

@@ -40,12 +40,12 @@ extension BundleOutlook {
       isRefusal: true, owner: known.applySet)
   }
 
-  /// The words about the values of users on a widget that gets another kind.
+  /// The words about the values that are lost with a widget that gets another kind.
   private static func lossWords(
     with id: WidgetID, losing paths: [String], after arrival: Arrival
   ) -> String {
-    guard !paths.isEmpty else { return "users have set no values on it" }
-    let values = "the values that users set on it: \(shortened(paths))"
+    guard !paths.isEmpty else { return "users and actions have set no values on it" }
+    let values = "the values that users or actions have set on it: \(shortened(paths))"
     return arrival != .installation
       ? "\(removal(after: arrival)), with \(values); to keep them, give the widget its former kind "
         + "again, and add a new widget with another id" + timeOfRemoval(of: id, after: arrival)
@@ -57,7 +57,7 @@ extension BundleOutlook {
   /// stay, and the daemon refuses the bundle.
   ///
   /// - Parameters:
-  ///   - paths: the values of users that are lost with a widget of the bundle.
+  ///   - paths: the values that are lost with a widget of the bundle.
   ///   - arrival: of the file.
   static func replaced(
     _ spec: WidgetSpec, _ known: Widget, by set: String, losing paths: [String] = [],

@@ -153,15 +153,16 @@ struct BundleOutlook: Hashable, Sendable {
         outlook.remarks.append(remark)
       }
     }
+    let files = LossRules.files(of: bundle, replacing: occupant, arrival, shown)
     outlook.remarks += try await leaving(
-      set, keeping: declared, arrival: arrival, client, options
+      set, keeping: declared, arrival: arrival, files: files, client, options
     ) {
       InstalledWidgets(besides: bundle.id, shown, in: folder)
     }
     if let occupant {
       outlook.losses = try await leaving(
         "bundle/\(occupant.id)", keeping: declared, arrival: .installation, isReplaced: true,
-        client, options
+        files: LossRules.file(of: occupant.id, shown).map { [$0] } ?? [], client, options
       ) {
         InstalledWidgets(besides: bundle.id, shown, in: folder, without: occupant)
       }
@@ -179,12 +180,17 @@ struct BundleOutlook: Hashable, Sendable {
       ])
     let known = try await client.all(
       Selector(ids: bundle.widgets.compactMap(\.id)), mask, options)
+    let changing = known.map(\.widget).filter { widget in
+      bundle.widgets.contains { $0.id == widget.id && $0.kind != widget.kind }
+    }
+    let rules = try await LossRules.ask(Set(changing.map(\.kind)), in: files, client, options)
     for spec in bundle.widgets {
       guard let found = known.first(where: { $0.widget.id == spec.id }) else { continue }
       let widget = handedOver(found, from: inherited, to: set)
+      let former = found.widget.applySet
+      let paths = own.contains(former) ? lost(with: found, of: former, by: rules) : []
       let remark =
-        replaced(
-          spec, widget.widget, by: set, losing: lost(with: widget, of: set), arrival: arrival)
+        replaced(spec, widget.widget, by: set, losing: paths, arrival: arrival)
         ?? taken(widget.widget, by: set)
       if let remark { outlook.remarks.append(remark) }
       // A new widget has no values, and those of a refused bundle do not follow from here.

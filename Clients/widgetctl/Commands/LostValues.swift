@@ -48,11 +48,15 @@ enum LostValues {
           return shown?.data["path"]?.plainText.hasPrefix("\(folder)/") == true
         })
     }
-    return widgets.flatMap { tagged -> [Entry] in
+    let going = widgets.compactMap { tagged -> (String, TaggedWidget)? in
       guard let bundle = RemoveCommand.bundle(of: tagged.widget.applySet),
         run?.contains(bundle) != false
-      else { return [] }
-      return entries(of: tagged.widget, tagged.owners).map { entry in
+      else { return nil }
+      return (bundle, tagged)
+    }
+    let rules = await LossRules.ask(of: Set(going.map(\.0)), widgets.map(\.widget), session)
+    return going.flatMap { bundle, tagged in
+      entries(of: tagged.widget, tagged.owners, by: rules[bundle]).map { entry in
         var entry = entry
         entry.kind = tagged.widget.kind
         return entry
@@ -63,9 +67,9 @@ enum LostValues {
   /// The warning if the daemon could not be asked before bundles are removed.
   static func unknown(_ bundles: [String]) -> String {
     let list = bundles.joined(separator: ", ")
-    return "the daemon could not be asked which values users have set on the widgets of "
-      + "\(bundles.count == 1 ? "bundle" : "bundles") \(list). When widgetd-host removes the "
-      + "widgets, all of these values are lost, also data, parameters and labels"
+    return "the daemon could not be asked which values users and actions have set on the widgets "
+      + "of \(bundles.count == 1 ? "bundle" : "bundles") \(list). When widgetd-host removes the "
+      + "widgets, their data, parameters and labels are lost"
   }
 
   /// The warning if the daemon could not be asked before a version replaces another one. Nil if the
@@ -112,26 +116,29 @@ enum LostValues {
 
   /// The values that the removal of one widget of a bundle would lose.
   static func ask(with id: WidgetID, _ session: Session) async -> [Entry] {
-    let paths = ["id", "owners", "data", "parameters", "labels", "presence", "apply_set"]
+    let paths = ["id", "kind", "owners", "data", "parameters", "labels", "presence", "apply_set"]
     guard let mask = try? ReadMask(paths: paths),
       let answer = try? await session.client.getWidget(
         GetWidgetRequest(id: id, readMask: mask), options: session.options),
-      RemoveCommand.bundle(of: answer.widget.applySet) != nil
+      let bundle = RemoveCommand.bundle(of: answer.widget.applySet),
+      let state = WidgetID("bundle/\(bundle)")
     else { return [] }
-    return entries(of: answer.widget, answer.owners)
+    let shown = try? await session.client.getWidget(
+      GetWidgetRequest(id: state), options: session.options
+    ).widget
+    let rules = await LossRules.ask(of: [bundle], [shown].compactMap(\.self), session)
+    return entries(of: answer.widget, answer.owners, by: rules[bundle])
   }
 
   /// The values that are gone with a widget.
-  static func entries(of widget: Widget, _ owners: [FieldOwner]) -> [Entry] {
-    owners.compactMap { field in
-      guard field.isLost(with: widget.applySet) else { return nil }
-      let value = field.isAside ? field.declared : field.value(in: widget)
-      // The number of a position has no meaning for people.
-      guard value != nil || field.path == FieldOwner.position else { return nil }
-      return Entry(
-        widget: widget.id,
-        field: FieldOwner(path: field.path, owner: field.owner, declared: value),
-        bundle: RemoveCommand.bundle(of: widget.applySet) ?? "")
+  ///
+  /// - Parameter rules: nil if only the values with a recorded owner count.
+  static func entries(
+    of widget: Widget, _ owners: [FieldOwner], by rules: LossRules? = nil
+  ) -> [Entry] {
+    (rules ?? LossRules()).values(of: widget, owners).map { field in
+      Entry(
+        widget: widget.id, field: field, bundle: RemoveCommand.bundle(of: widget.applySet) ?? "")
     }
   }
 

@@ -331,16 +331,4 @@ extension FieldOwner {
     if isAside, owners.contains(where: { $0.path == path && !$0.isAside }) { return "-" }
     return value(in: widget).map(JSONWriter.compact) ?? "-"
   }
-
-  /// The widget's value of the field now.
-  func value(in widget: Widget) -> Value? {
-    if path == FieldOwner.visible { return .bool(widget.presence.isVisible) }
-    if path == FieldOwner.enabled { return .bool(widget.presence.isEnabled) }
-    guard let (part, key) = FieldOwner.parse(path) else { return nil }
-    return switch part {
-    case .data: widget.data[key]
-    case .parameters: widget.parameters[key]
-    case .labels: widget.labels[key].map { .string($0) }
-    }
-  }
 }

@@ -95,31 +95,9 @@ extension HostState {
         widget.applySet == HostState.provider(of: bundle.id),
         let kind = bundle.kinds.first(where: { $0.kind.name == widget.kind })
       else { continue }
-      func add(_ path: String, _ value: Value) {
-        found.append(SetValue(widget: id, path: path, value: value))
-      }
-      let read = Set(kind.sources.flatMap { $0.assignments.values.map(\.key) })
       let spec = bundle.widgets.first { $0.id == id }
-      let declared = spec?.data
-      // The host sets the status.
-      for field in kind.kind.data
-      where !read.contains(field.name) && field.name != BundleScope.statusKey {
-        guard let value = widget.data[field.name],
-          value != (declared?[field.name] ?? field.defaultValue ?? .null)
-        else { continue }
-        add("data.\(field.name)", value)
-      }
-      for field in kind.kind.parameters {
-        guard let value = widget.parameters[field.name],
-          value != (spec?.parameters[field.name] ?? field.defaultValue ?? .null)
-        else { continue }
-        add("parameters.\(field.name)", value)
-      }
-      let presence = widget.presence
-      if presence.isVisible != spec?.isVisible ?? true { add("visible", .bool(presence.isVisible)) }
-      if presence.isEnabled != spec?.isEnabled ?? true { add("enabled", .bool(presence.isEnabled)) }
-      for label in widget.labels.entries where spec?.labels[label.key] != label.value {
-        add("labels.\(label.key)", .string(label.value))
+      found += LostFields(kind).values(of: widget, declaredAs: spec).map {
+        SetValue(widget: id, path: $0.path, value: $0.declared ?? .null)
       }
     }
     return found

@@ -1,0 +1,75 @@
+import WidgetBundle
+import WidgetBundleInstaller
+import WidgetClient
+import WidgetModel
+
+/// The rules for the values that are lost with the widgets of a bundle, by the kinds of the widgets.
+struct LossRules: Sendable {
+  private var rules: [KindName: LostFields] = [:]
+
+  /// Only the values with a recorded owner count.
+  init() {}
+
+  /// - Parameters:
+  ///   - registered: the kinds, as the daemon has them.
+  ///   - files: of the bundle. The first one that has a kind decides which fields sources set.
+  init(_ registered: [Kind], in files: [Bundle]) {
+    for kind in registered {
+      let known = files.flatMap(\.kinds).first { $0.kind.name == kind.name }
+      if let known { rules[kind.name] = LostFields(kind, sources: known.sources) }
+    }
+  }
+
+  /// Asks for the kinds.
+  static func ask(
+    _ kinds: Set<KindName>, in files: [Bundle], _ client: WidgetClient, _ options: CallOptions
+  ) async throws -> LossRules {
+    var registered: [Kind] = []
+    for name in kinds {
+      do throws(ClientError) {
+        let answer = try await client.getKind(GetKindRequest(name: name), options: options)
+        registered.append(answer.kind.kind)
+      } catch {
+        guard error.status?.code == .notFound else { throw error }
+      }
+    }
+    return LossRules(registered, in: files)
+  }
+
+  /// The rules for some bundles, by bundle. Bundles whose file this process cannot read have none.
+  ///
+  /// - Parameter shown: widgets, among them those with the states of the host's bundles.
+  static func ask(
+    of bundles: Set<String>, _ shown: [Widget], _ session: Session
+  ) async -> [String: LossRules] {
+    let files = bundles.compactMap { id in file(of: id, shown).map { (id, $0) } }
+    guard !files.isEmpty, let kinds = try? await session.kinds().kinds.map(\.kind) else {
+      return [:]
+    }
+    return Dictionary(files.map { ($0, LossRules(kinds, in: [$1])) }) { first, _ in first }
+  }
+
+  /// The file from which the host runs a bundle; nil if this process cannot read it.
+  static func file(of bundle: String, _ shown: [Widget]) -> Bundle? {
+    guard let widget = shown.first(where: { $0.id.rawValue == "bundle/\(bundle)" }),
+      widget.showsBundle, case .string(let path)? = widget.data["path"],
+      let found = (try? BundleInstaller.anywhere.read(at: path))?.bundle, found.id == bundle
+    else { return nil }
+    return found
+  }
+
+  /// The files with the sources of a bundle's kinds, and of the bundle in whose place it is installed.
+  /// The installed version comes first.
+  static func files(
+    of bundle: Bundle, replacing occupant: BundleStanding?, _ arrival: BundleOutlook.Arrival,
+    _ shown: [Widget]
+  ) -> [Bundle] {
+    // The file at hand is the one that the host reads.
+    let installed = arrival == .installation ? file(of: bundle.id, shown) : nil
+    return [installed, occupant.flatMap { file(of: $0.id, shown) }, bundle].compactMap(\.self)
+  }
+
+  func values(of widget: Widget, _ owners: [FieldOwner]) -> [FieldOwner] {
+    LostFields.values(of: widget, owners, by: rules[widget.kind])
+  }
+}

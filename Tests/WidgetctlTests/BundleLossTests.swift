@@ -1,0 +1,53 @@
+import Testing
+import WidgetBundle
+import WidgetClient
+import WidgetModel
+import WidgetProto
+
+@testable import widgetctl
+
+/// The values of actions that are lost with a widget of a bundle.
+@Suite struct BundleLossTests {
+  /// The daemon records no owner of `items`, because the file does not declare it.
+  @Test func `a widget that leaves with values of actions is named`() throws {
+    let bundle = try BundleReader.read(
+      """
+      {bundle: todo, format: 1, version: 1.0.0,
+       kinds: {gauge: {data: {items: [], now: 0}, content: {label: x},
+         sources: {clock: {timer: 1s, set: {now: '1'}}}}},
+       widgets: {td1: {kind: gauge}}}
+      """)
+    let set = "bundle/todo"
+    let known = TaggedWidget(
+      widget: Widget(
+        id: Samples.id("td1"), kind: Samples.kind("gauge"),
+        data: ["items": .list([.string("Milk")]), "now": .int(1)], applySet: set))
+    let rules = LossRules(bundle.kinds.map(\.kind), in: [bundle])
+    let paths = BundleOutlook.lost(with: known, of: set, by: rules)
+    #expect(paths == ["data.items"])
+    #expect(BundleOutlook.lost(with: known, of: set) == [])
+    func hint(_ arrival: BundleOutlook.Arrival, _ others: InstalledWidgets? = nil) -> String? {
+      BundleOutlook.removed(
+        known, keeping: [], by: set, beside: others ?? InstalledWidgets(), arrival: arrival,
+        losing: paths)?.hint
+    }
+    #expect(
+      hint(.installation)
+        == "the installation deletes the widget and these values at once; to keep the values, leave "
+        + "the widget in the file")
+    // The host keeps a widget for 30 seconds only if values have a recorded owner.
+    #expect(
+      hint(.edit)
+        == "widgetd-host deletes the widget and these values as soon as it reads the file; to keep "
+        + "the values, put the widget back into the file")
+    var others = InstalledWidgets()
+    others.add(
+      try BundleReader.read(
+        "{bundle: n, format: 1, version: 1.0.0, kinds: {gauge: {}}, widgets: {td1: {kind: gauge}}}"
+      ))
+    #expect(
+      hint(.installation, others)
+        == "bundle n has the widget with the same kind, but a widget moves only with values of users, "
+        + "so the installation deletes the widget and these values at once")
+  }
+}
