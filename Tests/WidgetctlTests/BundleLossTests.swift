@@ -50,4 +50,26 @@ import WidgetProto
         == "bundle n has the widget with the same kind, but a widget moves only with values of users, "
         + "so the installation deletes the widget and these values at once")
   }
+
+  @Test func `widgets of others that lose their kind are named`() {
+    func widget(_ id: String, _ set: String) -> Widget {
+      Widget(id: Samples.id(id), kind: Samples.kind("meter"), applySet: set)
+    }
+    let meter = Samples.kind("meter")
+    #expect(BundleOutlook.dropped(meter, leaving: []) == nil)
+    let one = BundleOutlook.dropped(meter, leaving: [widget("w1", "bundle/wall")])
+    #expect(one?.path == "kinds.meter")
+    #expect(
+      one?.text
+        == "the bundle no longer has the kind \"meter\", so 1 widget of others keeps its data, but "
+        + "loses its kind: w1 (bundle wall); the widget then shows its data as a table; to avoid "
+        + "this, leave the kind in the file")
+    let two = BundleOutlook.dropped(
+      meter, leaving: [widget("b", ""), widget("a", "")], replacing: "bundle/other")
+    #expect(
+      two?.text
+        == "the installation removes the kind \"meter\" of bundle other, so 2 widgets of others keep "
+        + "their data, but lose their kind: a, b; the widgets then show their data as a table; to "
+        + "avoid this, give the widgets another kind first")
+  }
 }

@@ -125,7 +125,8 @@ struct BundleOutlook: Hashable, Sendable {
       BundleOutlook.occupant(of: bundle.id, in: $0, file: file, shown)
     }
     var inherited = inherited(by: bundle.id, shown)
-    if let occupant { inherited.insert("bundle/\(occupant.id)") }
+    let occupantSet = occupant.map { "bundle/\($0.id)" }
+    if let occupantSet { inherited.insert(occupantSet) }
     let own = inherited.union([set])
     var registered: [KindName: Kind] = [:]
     for kind in bundle.kinds.map(\.kind) {
@@ -153,15 +154,28 @@ struct BundleOutlook: Hashable, Sendable {
         outlook.remarks.append(remark)
       }
     }
+    let kinds = try await client.allKinds(options)
+    func dropped(by set: String) -> [KindName] {
+      kinds.filter { kind in
+        kind.provider == set && !bundle.kinds.contains { $0.kind.name == kind.kind.name }
+      }.map(\.kind.name)
+    }
+    for former in own.sorted() where former != occupantSet {
+      outlook.remarks += try await BundleOutlook.dropped(
+        dropped(by: former), of: own, keeping: declared, client, options)
+    }
     let files = LossRules.files(of: bundle, replacing: occupant, arrival, shown)
     outlook.remarks += try await leaving(
       set, keeping: declared, arrival: arrival, files: files, client, options
     ) {
       InstalledWidgets(besides: bundle.id, shown, in: folder)
     }
-    if let occupant {
-      outlook.losses = try await leaving(
-        "bundle/\(occupant.id)", keeping: declared, arrival: .installation, isReplaced: true,
+    if let occupant, let occupantSet {
+      outlook.losses = try await BundleOutlook.dropped(
+        dropped(by: occupantSet), of: own, keeping: declared, replacing: occupantSet, client,
+        options)
+      outlook.losses += try await leaving(
+        occupantSet, keeping: declared, arrival: .installation, isReplaced: true,
         files: LossRules.file(of: occupant.id, shown).map { [$0] } ?? [], client, options
       ) {
         InstalledWidgets(besides: bundle.id, shown, in: folder, without: occupant)
@@ -170,8 +184,7 @@ struct BundleOutlook: Hashable, Sendable {
     guard !bundle.widgets.isEmpty else { return outlook }
     if bundle.remarks.contains(where: { $0.foreignKind != nil }) {
       // A kind that the file no longer has goes with the installation.
-      outlook.otherKinds = try await client.allKinds(options).filter { $0.provider != set }
-        .map(\.kind.name)
+      outlook.otherKinds = kinds.filter { $0.provider != set }.map(\.kind.name)
     }
     let mask = try ReadMask(
       paths: [

@@ -39,10 +39,15 @@ struct StayingWidgets: Hashable, Sendable {
 
   /// `2 widgets of others keep their data, but lose their kind: a, b`
   var line: String {
-    (count == 1
-      ? "1 widget of others keeps its data, but loses its kind: "
-      : "\(count) widgets of others keep their data, but lose their kind: ")
-      + first.joined(separator: ", ") + (count > first.count ? ", …" : "")
+    "\(StayingWidgets.words(count)): " + first.joined(separator: ", ")
+      + (count > first.count ? ", …" : "")
+  }
+
+  /// `2 widgets of others keep their data, but lose their kind`
+  static func words(_ count: Int) -> String {
+    count == 1
+      ? "1 widget of others keeps its data, but loses its kind"
+      : "\(count) widgets of others keep their data, but lose their kind"
   }
 
   var document: Value {
