@@ -103,6 +103,9 @@ enum BundleHost: Hashable {
     self = .running(folders: folders, stub: widget.data["stub"] == .bool(true), problem: problem)
   }
 
+  /// Whether a host runs and answers.
+  var isRunning: Bool { if case .running = self { true } else { false } }
+
   /// Whether the daemon has no host.
   var isMissing: Bool { if case .missing = self { true } else { false } }
 

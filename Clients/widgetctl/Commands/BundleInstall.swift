@@ -170,7 +170,9 @@ struct BundleListCommand: AsyncParsableCommand {
 
       Without --dir, the list has the bundles of all folders of widgetd-host, with a column FOLDER. \
       If the usual folder has no bundles, and widgetd-host does not run it, the command lists only \
-      the folders of widgetd-host.
+      the folders of widgetd-host. While widgetd-host does not run, the command looks into the folders \
+      that it ran last. If the daemon does not answer, the list has only the usual folder, and the \
+      command ends with status 7.
 
       The reason follows the state. STATE is "not running" if no host runs the folder of bundles. \
       If the file has a mistake, STATE shows the mistake. If the previous version of a failed \
@@ -213,62 +215,52 @@ struct BundleListCommand: AsyncParsableCommand {
     let isLive = host.runs(installer.path)
     let standings =
       installed.isEmpty && host == .unknown ? [:] : await BundleStanding.all(global)
-    let names = installed.map(\.id)
-    var missing = BundleStanding.missing(
-      among: standings, in: installer.path, besides: names)
+    var section = BundleSection(installer.path, installed, among: standings, isLive: isLive)
     if host.ran(installer.path) {
       let left = await BundleStanding.left(global, isHosted: isLive == true)
-      missing += BundleStanding.left(left, in: installer.path, besides: names, host)
+      section.missing += BundleStanding.left(
+        left, in: installer.path, besides: installed.map(\.id), host)
     }
+    let showsAll = folder.folder == nil && host.ran(installer.path)
+    let sections =
+      [section]
+      + (showsAll && !host.isRunning
+        ? BundleSection.others(than: installer.path, of: host, among: standings) : [])
     let others =
-      folder.folder == nil && host.ran(installer.path)
+      showsAll && host.isRunning
       ? BundleStanding.inFolders(host.folders(besides: installer.path), among: standings) : []
-    let isEmpty = installed.isEmpty && missing.isEmpty && others.isEmpty
-    if !isEmpty {
+    let isEmpty = sections.allSatisfy(\.isEmpty) && others.isEmpty
+    // Without the daemon, nobody knows the folders of the host.
+    let isPartial = folder.folder == nil && host == .unknown
+    if isPartial {
+      BundleText.warn(BundleListCommand.onlyUsual(usual))
+    } else if !isEmpty {
       if installer.path != usual { BundleText.warn(BundleListCommand.otherFolders(than: usual)) }
       if let problem = host.problem(of: installer.path) { BundleText.warn(problem) }
     }
-    func standing(_ item: BundleInstaller.Installed) -> BundleStanding? {
-      BundleStanding.resolved("\(installer.path)/\(item.id)").flatMap { standings[$0] }
-    }
-    let declared = installed.compactMap { item -> (String, Set<WidgetID>)? in
-      guard let id = standing(item)?.id, case .success(let bundle) = item.bundle else { return nil }
-      return (id, Set(bundle.widgets.compactMap(\.id)))
-    }
-    let told = installed.compactMap { standing($0) } + missing + others
+    let told = sections.flatMap(\.told) + others
     let kept = await BundleStanding.keptFields(
       global, of: Set(told.map(\.id)),
-      declaring: Dictionary(declared) { first, _ in first })
-    let unlisted: Table.Cell =
-      switch isLive {
-      case true: BundleTable.unreported(.warning)
-      case false: .init("not running", .bad)
-      case nil: .init("unknown", .warning)
-      }
+      declaring: Dictionary(sections.flatMap(\.declared)) { first, _ in first })
     printer.print(
-      list: installed.map { BundleListCommand.document($0, standing($0), isLive: isLive) }
-        + missing.map { $0.document(isLive: isLive) }
-        + others.map { $0.document(host) },
+      list: sections.flatMap(\.documents) + others.map { $0.document(host) },
       around: { .map(["bundles": $0]) }
     ) {
       guard !isEmpty else { return host.nothing(in: usual) }
-      var table = BundleTable(hasFolders: !others.isEmpty)
-      for item in installed {
-        switch item.bundle {
-        case .success(let bundle):
-          table.add(
-            item.id, version: bundle.version, kinds: bundle.kinds.count,
-            widgets: bundle.widgets.count, in: installer.path,
-            standing(item).map(BundleTable.state) ?? unlisted)
-        case .failure(let error):
-          table.add(
-            item.id, failed: standing(item), in: installer.path, BundleListCommand.reason(error))
-        }
-      }
-      for standing in missing + others { table.add(standing) }
+      var table = BundleTable(
+        hasFolders: !others.isEmpty || sections.dropFirst().contains { !$0.isEmpty })
+      for section in sections { section.add(to: &table) }
+      for standing in others { table.add(standing) }
       return table.text(printer)
         + BundleListCommand.notes(table.notes + BundleListCommand.remarks(told) + kept)
     }
+    if isPartial { throw ExitStatus.unavailable }
+  }
+
+  /// The warning about a list without the folders of the host, which only the daemon knows.
+  static func onlyUsual(_ folder: String) -> String {
+    "the daemon does not answer, so the list has only the bundles in \(folder), and not those in other "
+      + "folders of widgetd-host; run `widgetctl doctor`, or name a folder with --dir"
   }
 
   /// The warning about a list of other folders than the usual one.
@@ -289,7 +281,7 @@ struct BundleListCommand: AsyncParsableCommand {
   }
 
   /// On one line.
-  private static func reason(_ error: BundleInstallerError) -> String {
+  static func reason(_ error: BundleInstallerError) -> String {
     switch error {
     case .invalid(let file, let invalid):
       "\(file):" + (invalid.problems.first?.description ?? "")
@@ -297,7 +289,7 @@ struct BundleListCommand: AsyncParsableCommand {
     }
   }
 
-  private static func document(
+  static func document(
     _ item: BundleInstaller.Installed, _ standing: BundleStanding?, isLive: Bool?
   ) -> Value {
     var map: ValueMap = ["id": .string(item.id), "file": .string(item.file)]
