@@ -371,9 +371,14 @@ public struct BundleInstaller: Sendable {
     guard let entry = bundles.entry(id) else { throw BundleInstaller.noBundle(id, try list()) }
     if let target = bundles.textOfLink(id) { throw isLink(id, to: target) }
     guard entry == .folder, try isBundleFolder(try bundles.folder(id)) else {
+      let (lost, rest, command) =
+        entry == .folder
+        ? ("its bundle's file", "the folder", "rm -r") : ("a bundle's folder", "the file", "rm")
       throw .refused(
-        "\(path)/\(id) is not a bundle",
-        hint: "if nobody needs it, delete it with rm. \(SpecialFile.loss)")
+        "\(path)/\(id)\(BundleInstaller.noFileWords)",
+        hint: "if somebody has removed \(lost), put it back: 30 seconds after the removal, "
+          + "widgetd-host removes the widgets of the bundle with their data. If nobody needs "
+          + "\(rest), delete it with `\(command) \(path)/\(id)`")
     }
   }
 
@@ -394,6 +399,15 @@ public struct BundleInstaller: Sendable {
   /// The same for the message of an error.
   public static func isAboutNoBundle(_ message: String) -> Bool {
     message.hasPrefix("\(noBundleWords) \"")
+  }
+
+  private static let noFileWords = " is not a bundle"
+
+  /// Whether an error says that the place of a bundle has something else, such as a folder without a
+  /// bundle's file.
+  public static func isAboutNoFile(_ error: BundleInstallerError) -> Bool {
+    guard case .refused(let message, _) = error else { return false }
+    return message.hasSuffix(noFileWords)
   }
 
   private static func noBundle(_ id: String, _ listed: [Installed]) -> BundleInstallerError {

@@ -346,6 +346,8 @@ extension BundleInstallerTests {
     #expect(install.contains("is not a bundle"))
     let remove = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
     #expect(remove.contains("is not a bundle"))
+    #expect(remove.contains("if somebody has removed its bundle's file, put it back: 30 seconds"))
+    #expect(remove.contains("delete it with `rm -r \(installer.path)/desk`"))
     #expect(scratch.read("bundles/desk/precious.txt") == "mine")
   }
 

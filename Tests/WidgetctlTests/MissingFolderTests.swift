@@ -38,6 +38,25 @@ struct MissingFolderTests {
     #expect(MissingFolder.ofHost("d", among: standings) == nil)
   }
 
+  @Test func `a command about a bundle without its file says how to keep the widgets`() {
+    func words(_ state: String, _ problem: String, isStale: Bool = false) -> String? {
+      var widget = Samples.widget
+      widget.isStale = isStale
+      widget.data = [
+        "id": .string("b"), "path": .string("/nonexistent/b"), "state": .string(state),
+        "problem": .string(problem),
+      ]
+      return MissingFolder.fileFailure(
+        of: "b", in: "/nonexistent", among: ["/nonexistent/b": BundleStanding(widget)])
+    }
+    let start = "the file of bundle b in /nonexistent/b is missing. "
+    let told = "the folder /nonexistent/b has no bundle file; put the file or folder back by noon"
+    #expect(words("failed", told) == "\(start)widgetd-host: \(told)")
+    let step = "Put it back to keep the widgets of the bundle with their data"
+    #expect(words("running", "", isStale: true) == start + step)
+    #expect(MissingFolder.fileFailure(of: "b", in: "/nonexistent", among: [:]) == nil)
+  }
+
   @Test func `an installation in the place of a moved folder says where the settings are`() {
     var bundle = WidgetBundle.Bundle(id: "b", version: "1.0.0")
     #expect(missing.warning(installing: bundle) == nil)

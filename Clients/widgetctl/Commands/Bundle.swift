@@ -82,6 +82,12 @@ struct BundleFolderOptions: ParsableArguments {
       {
         throw CommandFailure(.notFound, missing.failure)
       }
+      if BundleInstaller.isAboutNoFile(error),
+        let words = MissingFolder.fileFailure(
+          of: id, in: installer.path, among: await BundleStanding.all(global))
+      {
+        throw CommandFailure(error).saying(words)
+      }
       guard BundleInstaller.isAboutNoBundle(error) else {
         return try carryOut { () throws(BundleInstallerError) in throw error }
       }

@@ -133,6 +133,21 @@ struct MissingFolder: Hashable, Sendable {
         ? "Put it back to keep the widgets of the bundle with their data" : "widgetd-host: \(told)")
   }
 
+  /// The error of a command that needs the bundle's file, if the folder has none. Nil if the daemon does
+  /// not know the bundle.
+  ///
+  /// - Parameter standings: of all bundles, by their folders.
+  static func fileFailure(
+    of bundle: String, in folder: String, among standings: [String: BundleStanding]
+  ) -> String? {
+    let path = "\(BundleHost.resolved(folder))/\(bundle)"
+    guard let standing = standings[path] else { return nil }
+    let told = standing.isToldMissing ? BundleStanding.firstLine(of: standing.problem) : ""
+    return "the file of bundle \(standing.id) in \(path) is missing. "
+      + (told.isEmpty
+        ? "Put it back to keep the widgets of the bundle with their data" : "widgetd-host: \(told)")
+  }
+
   /// The warning after the removal of the kept versions, which were left of the bundle.
   var remains: String {
     "the folder \(path) of bundle \(bundle) is missing, so only its kept versions and its widgets are "
