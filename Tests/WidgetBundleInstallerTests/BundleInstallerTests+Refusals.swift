@@ -346,8 +346,15 @@ extension BundleInstallerTests {
     #expect(install.contains("is not a bundle"))
     let remove = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
     #expect(remove.contains("is not a bundle"))
-    #expect(remove.contains("if somebody has removed its bundle's file, put it back: 30 seconds"))
-    #expect(remove.contains("delete it with `rm -r \(installer.path)/desk`"))
+    do throws(BundleInstallerError) {
+      try installer.remove("desk")
+      Issue.record("the folder was removed")
+    } catch {
+      #expect(BundleInstaller.isAboutNoFile(error))
+      guard case .refused(_, let hint) = error else { throw error }
+      #expect(hint.hasPrefix("if somebody has removed its bundle's file, put it back: 30 seconds"))
+      #expect(hint.hasSuffix("delete it with `rm -r \(installer.path)/desk`"))
+    }
     #expect(scratch.read("bundles/desk/precious.txt") == "mine")
   }
 

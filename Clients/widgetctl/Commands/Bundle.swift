@@ -340,15 +340,26 @@ struct BundleValidateCommand: AsyncParsableCommand {
     var lines = ""
     var problems = ""
     var failure: CommandFailure?
-    for source in sources {
-      do throws(Unusable) {
-        let found = try read(source, in: installer)
+    let results = sources.map { source -> Result<BundleInstaller.Found, Unusable> in
+      do throws(Unusable) { return .success(try read(source, in: installer)) } catch {
+        return .failure(error)
+      }
+    }
+    let provided = Set(
+      results.flatMap { result -> [KindName] in
+        guard case .success(let found) = result else { return [] }
+        return found.bundle.kinds.map(\.kind.name)
+      })
+    for (source, result) in zip(sources, results) {
+      switch result {
+      case .success(let found):
         let bundle = found.bundle
         lines +=
           "\(found.file): ok: bundle \(bundle.id) \(bundle.version), \(BundleText.counts(bundle))\n"
         let outlook = await BundleOutlook.of(bundle, global, file: found.file)
         let isLive = outlook?.isLive == true
-        let remarks = outlook?.remarks(of: bundle) ?? bundle.remarks
+        let remarks = BundleValidateCommand.remarks(
+          outlook?.remarks(of: bundle) ?? bundle.remarks, beside: provided)
         problems += BundleText.remarks(remarks, file: found.file)
         // Only an installation refuses the folder.
         var met = isLive ? [] : installer.misfits(at: source)
@@ -362,7 +373,7 @@ struct BundleValidateCommand: AsyncParsableCommand {
             "warnings": .list((remarks + met).map { BundleText.document($0) }),
             "bundle": .map(BundleText.document(bundle)),
           ]))
-      } catch {
+      case .failure(let error):
         switch error {
         case .invalid(let file, let invalid):
           problems += "widgetctl: " + BundleText.problems(invalid, file: file)
@@ -393,6 +404,13 @@ struct BundleValidateCommand: AsyncParsableCommand {
       Output.writeError(problems.safeLines)
     }
     if let failure { throw failure.exit }
+  }
+
+  /// The warnings without those about kinds that another bundle of the command line provides.
+  static func remarks(
+    _ remarks: [BundleProblem], beside provided: Set<KindName>
+  ) -> [BundleProblem] {
+    remarks.filter { remark in remark.foreignKind.map { !provided.contains($0) } ?? true }
   }
 
   /// The reason why a bundle is unusable: mistakes in it, or a failure to read it.
