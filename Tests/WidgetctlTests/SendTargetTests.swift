@@ -25,6 +25,17 @@ struct SendTargetTests {
       try SendTarget(nodes: [form("new")], handled: ["submit"]).form(for: "submit", of: id) == nil)
   }
 
+  @Test func `a value of a form that is written as a detail gets a hint`() throws {
+    let target = SendTarget(nodes: [form("f"), input("i", "title")])
+    let details = [try Assignment("title=Fresh Milk"), try Assignment("other=1")]
+    func hint(_ fields: [String]) -> String? {
+      target.hint(
+        at: details, refusedBy: fields.map { FieldViolation(field: $0, description: "no detail") })
+    }
+    #expect(hint(["payload[title]"]) == "write values of a form as --value 'title=Fresh Milk'")
+    #expect(hint(["payload[other]"]) == nil && hint([]) == nil)
+  }
+
   @Test func `with several forms the command asks for a node`() {
     #expect {
       try SendTarget(nodes: [form("a"), form("b")]).form(for: "submit", of: id)

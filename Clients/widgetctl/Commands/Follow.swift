@@ -118,12 +118,16 @@ struct FollowOptions: Sendable {
     }
   }
 
+  /// The shortest time after which a daemon without an answer counts as one that hangs. A daemon that
+  /// works can need longer than a part of a shorter time.
+  private static let judgedMin = Duration.seconds(1)
+
   /// The failure at the end of `--timeout`.
   ///
   /// - Parameter problem: why the daemon does not answer; nil if it does.
   static func timedOut(after limit: Duration, _ problem: ClientError?) -> CommandFailure {
     let start = "not done within \(DurationSyntax.seconds(limit))"
-    guard let problem else {
+    guard let problem, limit >= judgedMin || !problem.isSilence else {
       return CommandFailure(.timedOut, "\(start); allow more with --timeout")
     }
     return CommandFailure(.timedOut, "\(start): \(CommandFailure(problem).message)")
@@ -191,4 +195,9 @@ struct ConnectionNotes {
     case .events, .gap, .reconnected: break
     }
   }
+}
+
+extension ClientError {
+  /// Whether the daemon keeps the connection and does not answer.
+  fileprivate var isSilence: Bool { if case .unresponsive = self { true } else { false } }
 }

@@ -171,8 +171,12 @@ struct SendCommand: AsyncParsableCommand {
     let request = SendEventRequest(
       widgetID: id, nodeID: node ?? "", name: name, payload: payload, force: force,
       client: "widgetctl", requestID: global.requestId ?? "", wantsOutcome: waits)
-    guard !waits else { return try await OutcomeWait(request, session, global).run() }
-    let answer = try await session.client.sendEvent(request, options: session.options)
+    guard !waits else {
+      return try await hinting(at: target) { try await OutcomeWait(request, session, global).run() }
+    }
+    let answer = try await hinting(at: target) {
+      try await session.client.sendEvent(request, options: session.options)
+    }
     if let warning = await EventCheck.warning(request, session) { warnings.append(warning) }
     if !warnings.isEmpty { Output.warn(warnings) }
     session.printer.print(
@@ -181,5 +185,16 @@ struct SendCommand: AsyncParsableCommand {
         "warnings": .list(warnings.map(\.document)),
       ])
     ) { "\(id) \(name.safeForTerminal) sent (event \(answer.sequence))\n" }
+  }
+
+  /// Adds `--value` to the refusal of a detail that is the value of a form's input.
+  private func hinting<T>(
+    at target: SendTarget?, _ call: () async throws -> T
+  ) async throws -> T {
+    do { return try await call() } catch let error as ClientError {
+      guard let hint = target?.hint(at: payload, refusedBy: error.status?.fieldViolations ?? [])
+      else { throw error }
+      throw CommandFailure(error, socket: global.socket).adding(hint)
+    }
   }
 }

@@ -111,6 +111,21 @@ struct SendTarget: Sendable {
     }
   }
 
+  /// The command line for refused details that are values of a form: `title=Milk` is
+  /// `--value title=Milk`. Nil if the widget has no such inputs.
+  func hint(at details: [Assignment], refusedBy violations: [FieldViolation]) -> String? {
+    let refused = details.filter { detail in
+      violations.contains { $0.field == "payload[\(detail.key)]" }
+        && nodes.contains { $0.role.hasFormValue && $0.text("name") == detail.key }
+    }
+    guard !refused.isEmpty else { return nil }
+    let options = refused.map { detail in
+      let value = "\(detail.key)=\(detail.guessed ?? "VALUE")"
+      return "--value \(value.asArgument)"
+    }
+    return "write values of a form as \(options.joined(separator: " "))"
+  }
+
   private func form(_ id: String?) -> Node? {
     nodes.first { $0.id == id && $0.role == .form }
   }
