@@ -267,7 +267,9 @@ struct BundleOutlookTests {
     #expect(try BundleOutlook.shared(kind(), [], isRegistered: false) == nil)
     let one = try BundleOutlook.shared(kind(), ["cpu"], isRegistered: false)
     #expect(
-      one?.message == "the bundle takes over 1 widget of kind \"gauge\" that others created: cpu")
+      one?.text
+        == "1 widget of kind \"gauge\" that others created gets the fields and the content of the "
+        + "bundle's kind: cpu; the owners stay; to keep the widgets as they are, rename the kind")
     #expect(
       try BundleOutlook.shared(kind(), ["cpu"], isRegistered: true)?.message
         == "1 widget of kind \"gauge\" that others created follows the bundle: cpu")

@@ -45,6 +45,8 @@ import WidgetModel
     let shown = table.text(Printer(format: .table, painter: Samples.plain, width: nil))
     #expect(shown.contains("moved") && shown.contains("not running"))
     #expect(shown.contains("missing: ") && !shown.contains("start it"))
+    // The folder of bundles exists, and the folder of the bundle does not.
+    #expect(b.missing[0].problem.hasPrefix("the folder \(root)/b/gone is missing; put the file or"))
     let first = BundleSection("\(root)/a", [], among: standings, isLive: false)
     #expect(first.missing.map(\.id) == ["moved"])
   }

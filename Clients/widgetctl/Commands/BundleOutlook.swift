@@ -341,10 +341,9 @@ struct BundleOutlook: Hashable, Sendable {
         hint: "if the kind changes, these widgets change, too")
       : Remark(
         path: "kinds.\(kind)",
-        message: "the bundle takes over \(count) of kind \"\(kind)\" that others created: \(list)",
-        hint:
-          "they get the kind's fields and content; to keep the widgets as they are, rename the "
-          + "kind")
+        message: "\(count) of kind \"\(kind)\" that others created "
+          + "\(ids.count == 1 ? "gets" : "get") the fields and the content of the bundle's kind: \(list)",
+        hint: "the owners stay; to keep the widgets as they are, rename the kind")
   }
 
   /// The values of widgets that do not fit the bundle's kind.

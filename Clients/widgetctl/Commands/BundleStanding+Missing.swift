@@ -34,16 +34,28 @@ extension BundleStanding {
 
   /// The same bundle, whose folder or file is missing.
   var asMissing: BundleStanding {
-    guard !isToldMissing else { return with(state: BundleStanding.missingState, problem: problem) }
-    var words =
-      "\(BundleFileName.missing(from: path)); put the file or folder back to keep the widgets with "
-      + "their data"
+    let noFile = BundleFileName.missing(from: path)
+    let start = isFolderGone ? "the folder \(path) is missing" : noFile
+    guard !isToldMissing else {
+      let isAboutFile = problem.hasPrefix(noFile)
+      return with(
+        state: BundleStanding.missingState,
+        problem: isAboutFile ? "\(start)\(problem.dropFirst(noFile.count))" : problem)
+    }
+    var words = "\(start); put the file or folder back to keep the widgets with their data"
     switch state {
     case "stopped" where !isHosted: words += " (\(Promise.notRunning))"
     case "running", "failing": break
     default: if let line = BundleStanding.firstLine(of: problem).nonEmpty { words += "; \(line)" }
     }
     return with(state: BundleStanding.missingState, problem: words)
+  }
+
+  /// Whether this machine has the folder of bundles, and not the folder of the bundle. The host can be
+  /// on another machine.
+  private var isFolderGone: Bool {
+    guard let folder, access(folder, F_OK) == 0 else { return false }
+    return access(path, F_OK) != 0 && errno == ENOENT
   }
 
   /// The bundles whose folder or file is missing, and whose widgets the daemon has.

@@ -172,8 +172,8 @@ def host(check, machine, packages):
     machine.run("cp", "-r", f"{EXAMPLES}/load", "/etc/widgetd/bundles/")
     machine.run("cp", "-r", f"{EXAMPLES}/counter", "/root/")
     told = machine.ctl("bundle", "install", "/root/counter")
-    check.that("host: root installs a bundle, and is told whose widgets its kind takes over",
-               told.returncode == 0 and "takes over 2 widgets of kind" in told.stderr, told)
+    check.that("host: root installs a bundle, and is told which widgets get its kind",
+               told.returncode == 0 and "2 widgets of kind" in told.stderr, told)
     reaches("a bundle in each of the two folders is there", "bundle/load.data.state==running",
             "bundle/counter.data.state==running")
     reaches("a widget shows the machine", "load.data.one>=0", "load.data.uptime!=null")
