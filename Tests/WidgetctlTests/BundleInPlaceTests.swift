@@ -40,7 +40,8 @@ struct BundleInPlaceTests {
 
   @Test func `a widget that leaves the file of the host stays for 30 seconds`() throws {
     let known = TaggedWidget(
-      widget: Widget(id: Samples.id("w"), kind: try kind(), applySet: "bundle/m"),
+      widget: Widget(
+        id: Samples.id("w"), kind: try kind(), data: ["v": .int(1)], applySet: "bundle/m"),
       owners: [FieldOwner(path: "data.v", owner: "user 1000")])
     let remark = try #require(
       BundleOutlook.removed(known, keeping: [], by: "bundle/m", arrival: .edit))
@@ -73,7 +74,8 @@ struct BundleInPlaceTests {
     try Data((text + "# edited\n").utf8).write(to: URL(fileURLWithPath: file))
     #expect(arrival(file) == .edit && arrival("\(folder)/m.yaml") == .installation)
     let known = TaggedWidget(
-      widget: Widget(id: Samples.id("w"), kind: try kind(), applySet: "bundle/m"),
+      widget: Widget(
+        id: Samples.id("w"), kind: try kind(), data: ["v": .int(1)], applySet: "bundle/m"),
       owners: [FieldOwner(path: "data.v", owner: "user 1000")])
     #expect(
       BundleOutlook.removed(known, keeping: [], by: "bundle/m", arrival: .reading)?.hint

@@ -44,7 +44,8 @@ import WidgetProto
   @Test func `the refusal to replace another bundle names the values that are lost`() throws {
     let set = "bundle/other"
     let known = TaggedWidget(
-      widget: Widget(id: Samples.id("n"), kind: Samples.kind("gauge"), applySet: set),
+      widget: Widget(
+        id: Samples.id("n"), kind: Samples.kind("gauge"), data: ["n": .int(1)], applySet: set),
       owners: [FieldOwner(path: "data.n", owner: "user 1000")])
     let remark = try #require(
       BundleOutlook.removed(known, keeping: [], by: set, isReplaced: true))

@@ -184,7 +184,10 @@ struct BundleOutlookTests {
   @Test func `a widget that leaves the bundle with values of users is named`() throws {
     let id = try #require(WidgetID("c2"))
     func known(_ set: String, _ owners: [FieldOwner]) throws -> TaggedWidget {
-      TaggedWidget(widget: Widget(id: id, kind: try kind(), applySet: set), owners: owners)
+      TaggedWidget(
+        widget: Widget(
+          id: id, kind: try kind(), data: ["v": .int(1), "w": .int(2)], applySet: set),
+        owners: owners)
     }
     let set = "bundle/first"
     let mine = FieldOwner(path: "data.v", owner: "user 1000")
@@ -215,7 +218,7 @@ struct BundleOutlookTests {
   ) throws {
     let id = Samples.id("w")
     let known = TaggedWidget(
-      widget: Widget(id: id, kind: try self.kind(), applySet: "bundle/m"),
+      widget: Widget(id: id, kind: try self.kind(), data: ["v": .int(1)], applySet: "bundle/m"),
       owners: [FieldOwner(path: "data.v", owner: "user 1000")])
     var others = InstalledWidgets()
     others.add(
@@ -228,7 +231,8 @@ struct BundleOutlookTests {
 
   @Test func `a bundle whose file cannot be read may have the widget`() throws {
     let known = TaggedWidget(
-      widget: Widget(id: Samples.id("w"), kind: try kind(), applySet: "bundle/m"),
+      widget: Widget(
+        id: Samples.id("w"), kind: try kind(), data: ["v": .int(1)], applySet: "bundle/m"),
       owners: [FieldOwner(path: "data.v", owner: "user 1000")])
     func shown(_ bundle: String) -> Widget {
       var widget = Samples.widget

@@ -160,19 +160,21 @@ extension BundleOutlook {
           + "the widget with the kind \(kind), "
       reason += loss
     }
-    let steps = [
-      isReplaced
-        ? nil
-        : arrival == .installation
-          ? "leave the widget in the file" : "put the widget back into the file",
-      isHeld ? "add \(isReplaced ? "the widget" : "it") to the file of another bundle" : nil,
-    ].compactMap(\.self).joined(separator: ", or ")
+    var steps: [String] = []
+    if !isReplaced {
+      steps.append(
+        arrival == .installation
+          ? "leave the widget in the file" : "put the widget back into the file")
+    }
+    if isHeld {
+      steps.append("add \(isReplaced ? "the widget" : "it") to the file of another bundle")
+    }
     if !steps.isEmpty {
-      let step =
-        "to keep the values, \(steps)"
-        + (isHeld
-          ? (arrival == .installation ? " before the installation" : "") + ", with the kind \(kind)"
-            + timeOfRemoval(of: id, after: arrival) : "")
+      var step = "to keep the values, \(steps.joined(separator: ", or "))"
+      if isHeld {
+        if arrival == .installation { step += " before the installation" }
+        step += ", with the kind \(kind)" + timeOfRemoval(of: id, after: arrival)
+      }
       let isSentence = isHeld && found.isEmpty && !others.unread.isEmpty
       reason += isSentence ? ". \(step.prefix(1).uppercased())\(step.dropFirst())" : "; \(step)"
     }
