@@ -72,6 +72,12 @@ extension BundleOutlook {
       ? rules.values(of: known.widget, known.owners).map(\.path) : []
   }
 
+  /// Whether the host keeps a widget of a bundle for a while, or for another bundle, if its file lacks
+  /// it. The host does so only because of values with a recorded owner.
+  static func isHeld(_ known: TaggedWidget) -> Bool {
+    known.owners.contains { $0.isLost(with: known.widget.applySet) }
+  }
+
   /// A remark for each widget of the bundle, of any kind, that the file no longer declares and that
   /// has values which are lost with it.
   ///
@@ -132,9 +138,8 @@ extension BundleOutlook {
         ? "the installation replaces \(OwnerName.words(ofSet: set)), which has the widget"
         : "the bundle no longer has the widget")
       + " \"\(id)\". Users or actions have set these values on it: " + shortened(paths)
-    // The host keeps a widget for another bundle, or for a while, only because of recorded values.
-    let isHeld = known.owners.contains { $0.isLost(with: set) }
-    let arrival = arrival == .edit && !isHeld ? .reading : arrival
+    let isHeld = isHeld(known)
+    let arrival = isHeld ? arrival : arrival.withoutDelay
     let loss = removal(of: "the widget and these values", after: arrival)
     let found = others.declarations[id] ?? []
     if let heir = found.first(where: { $0.kind == kind }) {

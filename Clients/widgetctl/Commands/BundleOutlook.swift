@@ -37,6 +37,9 @@ struct BundleOutlook: Hashable, Sendable {
     case edit
     /// The installer has written the file that the host reads.
     case reading
+
+    /// The same for a widget that the host does not keep for a while.
+    var withoutDelay: Arrival { self == .edit ? .reading : self }
   }
 
   private(set) var remarks: [Remark] = []
@@ -203,7 +206,9 @@ struct BundleOutlook: Hashable, Sendable {
       let former = found.widget.applySet
       let paths = own.contains(former) ? lost(with: found, of: former, by: rules) : []
       let remark =
-        replaced(spec, widget.widget, by: set, losing: paths, arrival: arrival)
+        replaced(
+          spec, widget.widget, by: set, losing: paths,
+          arrival: isHeld(found) ? arrival : arrival.withoutDelay)
         ?? taken(widget.widget, by: set)
       if let remark { outlook.remarks.append(remark) }
       // A new widget has no values, and those of a refused bundle do not follow from here.
