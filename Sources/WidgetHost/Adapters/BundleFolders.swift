@@ -172,7 +172,7 @@ enum BundleFolders {
     of bundle: HostState.Remembered, in root: String? = nil
   ) -> HostState.Absence {
     let parent = Paths.parent(bundle.path)
-    for folder in Set([root ?? parent, parent]) where takeMark(of: bundle, in: folder) {
+    for folder in Set([root ?? parent, parent]) where hasMark(of: bundle, in: folder) {
       return .removed
     }
     var status = stat()
@@ -183,15 +183,14 @@ enum BundleFolders {
     return reason.map { .unavailable($0) } ?? .missing
   }
 
-  /// Whether a mark says that somebody has removed the bundle. Deletes the mark if possible.
+  /// Whether a mark says that somebody has removed the bundle.
   ///
-  /// A mark from before the bundle's last start does not count: the bundle has come back since.
-  private static func takeMark(of bundle: HostState.Remembered, in folder: String) -> Bool {
+  /// A mark from before the bundle's last start does not count: the bundle has come back since. The
+  /// mark stays until the daemon has nothing of the bundle, because the host can end before that.
+  private static func hasMark(of bundle: HostState.Remembered, in folder: String) -> Bool {
     guard BundleRemovalMark.canHave(bundle.id) else { return false }
     let mark = "\(folder)/\(BundleRemovalMark.name(of: bundle.id))"
-    guard let made = time(ofMark: mark), made >= bundle.loaded ?? .epoch else { return false }
-    unlink(mark)
-    return true
+    return time(ofMark: mark).map { $0 >= bundle.loaded ?? .epoch } ?? false
   }
 
   /// The time at which a mark was made; nil if there is none.
@@ -208,15 +207,17 @@ enum BundleFolders {
   /// - Parameters:
   ///   - bundles: the bundles that the host, or the daemon, has.
   ///   - rootOf: the folder of bundles that has a bundle's folder, or a link to it.
+  ///   - unconfirmed: the removed bundles that the daemon still has. Their marks stay.
   ///   - start: Later marks stay.
   static func dropMarks(
     in roots: [String], but bundles: [HostState.Remembered], _ rootOf: [String: String] = [:],
-    before start: Timestamp = .latest
+    keeping unconfirmed: Set<String> = [], before start: Timestamp = .latest
   ) {
+    let kept = Set(unconfirmed.map(BundleRemovalMark.name(of:)))
     for root in roots {
       let place = FileReading.resolved(root) ?? root
       let here = bundles.filter { rootOf[$0.path] == root || Paths.parent($0.path) == place }
-      for name in marks(in: root) {
+      for name in marks(in: root) where !kept.contains(name) {
         let starts = here.filter { BundleRemovalMark.name(of: $0.id) == name }
           .map { $0.loaded ?? .epoch }
         let mark = "\(root)/\(name)"

@@ -142,10 +142,13 @@ extension Host {
 
   /// Deletes the marks of removed bundles that say nothing any more. Before the daemon's first answer,
   /// the host does not know all bundles.
-  private func dropMarks() async {
+  func dropMarks() async {
     guard machine.bundles.formerIDs != nil else { return }
     let (roots, bundles, rootOf) = (options.roots, machine.bundles.occupants, rootOfFolder)
-    await Host.blocking { () -> Void in BundleFolders.dropMarks(in: roots, but: bundles, rootOf) }
+    let unconfirmed = machine.daemon.withdrawals.unconfirmed
+    await Host.blocking { () -> Void in
+      BundleFolders.dropMarks(in: roots, but: bundles, rootOf, keeping: unconfirmed)
+    }
   }
 
   private func lookAtRoots() async {

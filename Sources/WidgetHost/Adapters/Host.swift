@@ -220,6 +220,7 @@ public actor Host {
       case .note(let text): sayNote(text)
       case .kept(let field, let bundle):
         sayReport(field.message(by: bundle, names: BundleFolders.name(ofUser:)))
+      case .removalsConfirmed: Task { await self.dropMarks() }
       case .status(let running, let failed): status(running, failed)
       case .ended(let failure): end(failure)
       }

@@ -19,6 +19,8 @@ struct HostMachine: Sendable {
     case note(String)
     /// A field of a bundle's file has no effect, or a value is gone with its widget.
     case kept(BundleClaims.KeptField, bundle: String)
+    /// The daemon has nothing of further removed bundles, so their marks can go.
+    case removalsConfirmed
     /// The number of running bundles, and of broken ones.
     case status(running: Int, failed: Int)
     /// The end. A failure tells why the daemon does not have this host.
@@ -238,6 +240,7 @@ struct HostMachine: Sendable {
     case .kept(let field, let bundle):
       outputs.append(.kept(field, bundle: bundle))
       if field.isLost { pass(bundles.lost(field, of: bundle), at: now) }
+    case .removalsConfirmed: outputs.append(.removalsConfirmed)
     case .held(let widgets, let generation):
       guard !isStopped else { return }
       pass(bundles.held(widgets, generation: generation, at: now), at: now)

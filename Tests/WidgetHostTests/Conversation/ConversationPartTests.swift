@@ -323,6 +323,25 @@ struct ConversationPartTests {
     #expect(steps == [["foresee"], ["declare"], ["standing"], ["foresee"], ["declare", "w"]])
   }
 
+  @Test func `a removal is confirmed when the bundle's own widget is gone, too`() throws {
+    let shown: Set = [try #require(WidgetID("bundle/a")), try #require(WidgetID("bundle/b"))]
+    var withdrawals = Withdrawals()
+    _ = withdrawals.begin("a", heir: nil)
+    let isEarly = withdrawals.confirm(showing: [])
+    #expect(withdrawals.unconfirmed == ["a"] && !isEarly)
+    for answer in [DaemonAnswer.results([]), .results([]), .done] {
+      withdrawals.called("a", with: call(1))
+      _ = withdrawals.answered(.success(answer), "a", at: .zero, limits)
+    }
+    let isShown = !withdrawals.confirm(showing: shown)
+    #expect(!withdrawals.contains("a") && isShown && withdrawals.unconfirmed == ["a"])
+    let isGone = withdrawals.confirm(showing: [])
+    #expect(isGone && withdrawals.unconfirmed.isEmpty)
+    _ = withdrawals.begin("a", heir: nil)
+    withdrawals.revoke("a")
+    #expect(withdrawals.unconfirmed.isEmpty)
+  }
+
   // MARK: Folders
 
   @Test func `the order of folders is the order in which they were found`() {

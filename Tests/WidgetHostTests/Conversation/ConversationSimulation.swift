@@ -243,7 +243,7 @@ struct ConversationSimulation {
       if text.contains("undo that") { counts.holds += 1 }
     case .note(let text):
       if text.contains("takes over") { counts.takings += 1 }
-    case .effect, .kept, .status: break
+    case .effect, .kept, .removalsConfirmed, .status: break
     }
   }
 

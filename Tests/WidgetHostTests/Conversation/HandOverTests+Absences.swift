@@ -97,6 +97,18 @@ extension HandOverTests {
     #expect(state("g") == "mine fresh ")
   }
 
+  /// A host that ends before the removal leaves the mark to the next one.
+  @Test mutating func `the mark of a removed bundle stays while the daemon has it`() throws {
+    try beginWithGuest()
+    try loseDaemon()
+    run(machine.found(nil, in: "/b/x", absence: .removed, at: time))
+    pass(limit)
+    #expect(machine.daemon.withdrawals.unconfirmed == ["a"])
+    try regainDaemon()
+    #expect(widget("v") == nil && widget("bundle/a") == nil)
+    #expect(machine.daemon.withdrawals.unconfirmed.isEmpty)
+  }
+
   @Test mutating func `after a restart of the host, the state of a missing bundle is as before`()
     throws
   {

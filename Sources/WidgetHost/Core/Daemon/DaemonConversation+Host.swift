@@ -164,6 +164,8 @@ extension DaemonConversation {
   mutating func standingAnswered(_ result: Result<DaemonAnswer, Failure>, at now: HostTime) {
     switch standing.answered(result, at: now.uptime, limits) {
     case .nothing: break
+    case .declared:
+      if withdrawals.confirm(showing: standing.sentBundles) { put(.removalsConfirmed) }
     case .look(let bundles): standing.look(with: call(.folders(bundles), for: .standing))
     case .remembered(let bundles, let reports):
       for text in reports { report(text) }

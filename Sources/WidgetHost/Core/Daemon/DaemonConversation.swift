@@ -43,6 +43,8 @@ struct DaemonConversation: Sendable {
     case kept(BundleClaims.KeptField, bundle: String)
     /// The widgets that a bundle's file lacks, and that wait for their removal.
     case held([Holds.Waiting], generation: UInt64)
+    /// The daemon has nothing of further removed bundles, so their marks can go.
+    case removalsConfirmed
     /// The daemon does not accept this host. `stop` must follow.
     case refused(Failure)
     /// The conversation is over.

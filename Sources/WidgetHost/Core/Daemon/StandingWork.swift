@@ -19,6 +19,8 @@ struct StandingWork: Sendable {
   /// The effect of an answer.
   enum Answered: Sendable {
     case nothing
+    /// The daemon has taken the widgets.
+    case declared
     /// Look into the folders of these bundles, which are not folders of this host.
     case look([HostState.Remembered])
     /// The bundles that an earlier host ran, and lines for the log.
@@ -97,6 +99,10 @@ struct StandingWork: Sendable {
   }
 
   var all: [WidgetSpec] { specs + others(than: specs) }
+
+  /// The widgets in the last declaration that show bundles that have run. The next host takes these
+  /// bundles for its own.
+  var sentBundles: Set<WidgetID> { Set(sent.filter(\.hasRun).compactMap(\.id)) }
 
   /// All widgets to declare. The widget of the host names those that cannot be declared.
   ///
@@ -198,6 +204,7 @@ struct StandingWork: Sendable {
         refusal = nil
         told = Set(blocked.values)
         unblockAt = blocked.isEmpty ? nil : uptime + limits.refusalRetryInterval
+        return .declared
       case (.inspecting(let failure), .standing(let found)):
         return inspected(found, failure, at: uptime, limits)
       default: break

@@ -55,6 +55,9 @@ struct Withdrawals: Sendable {
   }
 
   private var withdrawals: [String: Withdrawal] = [:]
+  /// The removed bundles that the daemon still has or shows, as far as this host knows. The next host
+  /// needs their marks (`BundleRemovalMark`).
+  private(set) var unconfirmed: Set<String> = []
 
   func contains(_ id: String) -> Bool { withdrawals[id] != nil }
 
@@ -128,6 +131,7 @@ struct Withdrawals: Sendable {
     }
     // A call in flight of an earlier withdrawal must be answered first.
     let earlier = withdrawals[id]
+    if heir == nil { unconfirmed.insert(id) }
     withdrawals[id] = Withdrawal(
       phase: heir == nil ? .widgets : .kinds, call: earlier?.call,
       isCallOfEarlier: earlier?.call != nil, isForeseeing: earlier?.isForeseeing ?? false,
@@ -137,12 +141,25 @@ struct Withdrawals: Sendable {
 
   /// The bundle is loaded again.
   mutating func revoke(_ id: String) {
+    unconfirmed.remove(id)
     if withdrawals[id]?.call == nil {
       withdrawals[id] = nil
     } else {
       // The daemon may carry the call out late, so the bundle waits for the answer.
       withdrawals[id]?.isUnwanted = true
     }
+  }
+
+  /// The daemon has taken the widgets that show bundles.
+  ///
+  /// - Parameter shown: those of bundles that have run.
+  /// - Returns: whether the daemon has lost further removed bundles.
+  mutating func confirm(showing shown: Set<WidgetID>) -> Bool {
+    let left = unconfirmed.filter { id in
+      withdrawals[id] != nil || shown.contains { $0.rawValue == HostState.provider(of: id) }
+    }
+    defer { unconfirmed = left }
+    return left.count < unconfirmed.count
   }
 
   // MARK: Calls
