@@ -48,7 +48,7 @@ struct HostStateTests {
       notes == [
         "bundle a has the id b now"
           + (hasRun ? "; b takes over the widgets that both declare" : ""),
-        "bundle b 1.0.0 loaded from /b/x", "bundle b removed; it has never run",
+        "bundle b 1.0.0 read from /b/x", "bundle b removed; it has never run",
       ])
   }
 

@@ -217,7 +217,7 @@ public struct HostState: Sendable {
     outputs.append(.open(generation: lastGeneration, bundle))
     if isTraced { outputs.append(tell(instance, "\(bundle.version) is loaded", at: now)) }
     guard start == .read else { return outputs }
-    outputs.append(.note("bundle \(bundle.id) \(bundle.version) loaded from \(path)"))
+    outputs.append(.note("bundle \(bundle.id) \(bundle.version) read from \(path)"))
     unsaid.bundles.insert(bundle.id)
     for remark in bundle.remarks where remark.foreignKind == nil {
       outputs.append(.report("bundle \(bundle.id): \(remark)"))

@@ -35,7 +35,7 @@ extension HandOverTests {
     reports.filter { $0.contains("undo that") || $0.contains("refuses the bundle") }
   }
 
-  private var loads: Int { notes.count { $0.hasPrefix("bundle b ") && $0.contains("loaded") } }
+  private var loads: Int { notes.count { $0.hasPrefix("bundle b ") && $0.contains("read from") } }
 
   @Test(arguments: [true, false], [true, false])
   mutating func `a widget that moves to another bundle keeps its values`(

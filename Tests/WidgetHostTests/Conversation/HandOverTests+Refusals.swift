@@ -70,7 +70,7 @@ extension HandOverTests {
     pass(limit)
     #expect(reports.filter { $0.contains("refuses the bundle") } == refusals)
     let lines = notes.filter { $0.hasPrefix("bundle b ") }
-    let loads = Array(repeating: "loaded from /b/y", count: hasFormer ? 2 : 1)
+    let loads = Array(repeating: "read from /b/y", count: hasFormer ? 2 : 1)
     let facts = loads + ["runs: the daemon no longer refuses it"]
     #expect(lines == facts.map { "bundle b 1.0.0 \($0)" })
   }

@@ -68,7 +68,7 @@ struct HostMachineTests {
     let host = try #require(opened.first)
     tell(.sessionEnded(host, Failure(isTaken ? "PROVIDER_ACTIVE" : "UNAVAILABLE", "no")))
     let notes = (outputs + machine.stop(at: time)).filter {
-      if case .note(let text) = $0 { text.contains("loaded") } else { false }
+      if case .note(let text) = $0 { text.contains("read from") } else { false }
     }
     #expect(notes.isEmpty == isTaken)
   }

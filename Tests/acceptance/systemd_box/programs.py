@@ -201,7 +201,7 @@ def host(check, machine, packages):
     check.that("host: the journal has the mistake too", eventually(lambda: any(
         "counter/bundle.yaml:" in str(entry.get("MESSAGE", "")) for entry in entries())),
         [entry.get("MESSAGE") for entry in entries()[-4:]])
-    check_log(check, machine, "widgetd-host", {"counter/bundle.yaml:": "4", " loaded from ": "6"})
+    check_log(check, machine, "widgetd-host", {"counter/bundle.yaml:": "4", " read from ": "6"})
     noise = [entry["MESSAGE"] for entry in entries() if "Failed" in str(entry.get("MESSAGE"))]
     check.equal("host: the journal has no other warning", noise, [])
     with open(path, "w", encoding="utf-8") as file:
