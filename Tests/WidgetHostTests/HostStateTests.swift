@@ -52,6 +52,24 @@ struct HostStateTests {
       ])
   }
 
+  /// A bundle with the same kind runs from an older folder.
+  @Test mutating func `a refused bundle that has never run is removed with its folder`() throws {
+    func read(_ id: String) throws -> HostState.Found {
+      let text = "{bundle: \(id), format: 1, version: 1.0.0, kinds: {k: {content: {label: x}}}}"
+      return .bundle(try BundleReader.read(text), digest: 1)
+    }
+    _ = state.remembered([], at: now)
+    for (id, refusal) in [("gauge", nil), ("meter", "taken")] as [(String, String?)] {
+      for generation in state.found(try read(id), in: "/b/\(id)", at: now).generations {
+        _ = state.declared(generation: generation, refusal: refusal, at: now)
+      }
+    }
+    let outputs = state.lost("/b/meter", .missing, at: now)
+    let notes = outputs.compactMap { if case .note(let text) = $0 { text } else { nil } }
+    #expect(notes == ["bundle meter removed; it has never run"] && outputs.reports.isEmpty)
+    #expect(state.standings.map(\.id) == ["gauge"])
+  }
+
   @Test mutating func `a folder with a bundle makes it run`() {
     let outputs = state.found(bundle(), in: "/b/x", at: now)
     #expect(outputs.opened == ["a 1.0.0"])

@@ -48,11 +48,18 @@ extension HostState {
       return announce(absence, of: path, with: shown, until: folder.removeAt, at: now) + standing()
     }
     let hasOther = id.map { folders.holding($0).contains { $0 != path } } ?? false
-    guard absence != .removed, !hasOther, let shown = id ?? folder.remembered.last?.id else {
-      let outputs = remove(path, at: now)
+    // It has no widgets that could wait for the folder.
+    let hasNeverRun =
+      absence == .missing && folder.remembered.isEmpty
+      && id.map { running[$0]?.refusal != nil && !mayHaveRun($0) } ?? false
+    guard absence != .removed, !hasOther, !hasNeverRun,
+      let shown = id ?? folder.remembered.last?.id
+    else {
+      var outputs = remove(path, at: now)
       if absence == .removed {
         forgetKinds(of: [id].compactMap(\.self) + folder.remembered.map(\.id))
       }
+      if hasNeverRun, let suspicion { outputs += found(suspicion, in: path, at: now) }
       return outputs + standing()
     }
     var outputs = announce(absence, of: path, with: shown, at: now)
