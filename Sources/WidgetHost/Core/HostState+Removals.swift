@@ -11,6 +11,8 @@ extension HostState {
     public var widgetCount: Int?
     /// The values that users or actions have set on these widgets, such as `list data.items`.
     public var lost: [String] = []
+    /// Those of them that the log has in lines of their own, each with its value and its origin.
+    var told: Set<String> = []
     /// The number of widgets of others with the bundle's kinds, and the first ones with their owners.
     public var otherCount = 0
     public var others: [String] = []
@@ -20,11 +22,13 @@ extension HostState {
       let count = results.count { $0.action == .deleted }
       guard count > 0 else { return }
       widgetCount = count
-      for value in BundleClaims.lost(results) {
-        let name = "\(value.widget) \(value.field.path)"
-        if !lost.contains(name) { lost.append(name) }
+      for value in BundleClaims.lost(results) where !lost.contains(value.name) {
+        lost.append(value.name)
       }
     }
+
+    /// The log has these values.
+    mutating func tell(_ values: [BundleClaims.KeptField]) { told.formUnion(values.map(\.name)) }
 
     /// `bundle a removed: 2 widgets, with data that users or actions had set: list data.items`
     ///
@@ -37,8 +41,9 @@ extension HostState {
         names.prefix(countMax).joined(separator: ", ") + (count > countMax ? ", …" : "")
       }
       var words = "bundle \(bundle) removed: \(count) widget\(count == 1 ? "" : "s")"
-      if !lost.isEmpty {
-        words += ", with data that users or actions had set: " + list(lost, of: lost.count)
+      let untold = lost.filter { !told.contains($0) }
+      if !untold.isEmpty {
+        words += ", with data that users or actions had set: " + list(untold, of: untold.count)
       }
       guard otherCount > 0 else { return words }
       return words

@@ -113,6 +113,9 @@ struct BundleClaims: Sendable {
     /// Whether the widget is removed, so that the value is lost.
     var isLost = false
 
+    /// `list data.items`.
+    var name: String { "\(widget) \(field.path)" }
+
     /// - Parameters:
     ///   - bundle: empty to leave out the bundle, if the value is lost.
     ///   - names: the name of a user; nil if no user has the number.

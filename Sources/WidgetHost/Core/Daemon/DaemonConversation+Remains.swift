@@ -137,7 +137,9 @@ extension DaemonConversation {
     guard withdrawals.contains(id) else { return }
     if case .success(let answer) = result {
       let bundle = withdrawals.heir(of: id) ?? id
-      for field in withdrawals.losses(of: id, after: answer) { put(.kept(field, bundle: bundle)) }
+      let losses = withdrawals.losses(of: id, after: answer)
+      for field in losses { put(.kept(field, bundle: bundle)) }
+      withdrawals.tell(losses, of: id)
     }
     let note = withdrawals.note(of: id)
     switch withdrawals.answered(result, id, at: now.uptime, limits) {

@@ -77,6 +77,11 @@ struct Withdrawals: Sendable {
   /// The line for the log, when the bundle is removed.
   func note(of id: String) -> HostState.RemovalNote? { withdrawals[id]?.note }
 
+  /// The log has these values, so the line about the removal leaves them out.
+  mutating func tell(_ values: [BundleClaims.KeptField], of id: String) {
+    withdrawals[id]?.note?.tell(values)
+  }
+
   /// Whether the kinds of a former bundle must go before the bundle can register them.
   func isInheriting(_ id: String) -> Bool {
     withdrawals.values.contains { $0.heir == id && $0.phase == .kinds }
