@@ -334,6 +334,39 @@ struct ActionTests {
       })
   }
 
+  @Test(arguments: [false, true])
+  func `an action in its delay fails as interrupted when its host ends`(isCancelled: Bool) throws {
+    let body = """
+      data: {n: 0}
+      actions: {later: {delay: 5s, do: [{set: {n: "1"}}]}}
+      on: {click: later, stop: {cancel: later}}
+      """
+    var scene = try Scene(body)
+    try scene.event("click")
+    #expect(scene.status("later") == .string("idle"))
+    if isCancelled { try scene.event("stop") }
+    var next = try Scene(body, widgets: [], generation: 2)
+    next.widgets = scene.widgets
+    next.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(next.status("later") == .string(isCancelled ? "idle" : "failure"))
+    #expect(next.status("later", "code") == .string(isCancelled ? "" : "ABORTED"))
+    #expect((next.widget?.error?.reason == "ACTION_FAILED") != isCancelled)
+    #expect(next["n"] == .int(0))
+  }
+
+  @Test func `an action whose delay is over is not interrupted`() throws {
+    let body = """
+      data: {n: 0}
+      actions: {later: {delay: 5s, if: data.n > 0, do: [{set: {n: "2"}}]}}
+      on: {click: later}
+      """
+    var scene = try Scene(body)
+    try scene.event("click")
+    #expect(scene.status("later", "delayed") == .bool(true))
+    scene.pass(.seconds(5))
+    #expect(scene.status("later", "delayed") == nil && scene.status("later") == .string("idle"))
+  }
+
   @Test func `an answer to an earlier version of the bundle is ignored`() throws {
     var scene = try Scene(ActionTests.post(), permissions: ActionTests.hosts)
     try scene.event("click", ["text": .string("x")])

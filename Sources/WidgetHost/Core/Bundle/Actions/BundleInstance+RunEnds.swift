@@ -160,7 +160,10 @@ extension BundleInstance {
     }
     for frame in run.frames.reversed() where frame.phase == .steps || frame.phase == .delayed {
       undo(frame, run.widgetID)
-      guard frame.phase == .steps else { continue }
+      guard frame.phase == .steps else {
+        note(delayOf: frame.action.name, run.widgetID, isUnderWay: false)
+        continue
+      }
       setStatus(run.widgetID, frame.action.name, ActionStatus())
       guard !frame.action.name.isEmpty else { continue }
       forgetFailure(run.widgetID, .action(frame.action.name), because: "is cancelled")

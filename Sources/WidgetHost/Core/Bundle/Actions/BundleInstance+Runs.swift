@@ -240,6 +240,7 @@ extension BundleInstance {
       if isSame { abandon(other, because: BundleInstance.replaced) }
     }
     runs.delay(id)
+    note(delayOf: action.name, run.widgetID, isUnderWay: true)
     timers.set(.delay(id), at: now.uptime + delay)
     startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))
     return .waits
@@ -248,6 +249,7 @@ extension BundleInstance {
   mutating func delayIsOver(_ id: UInt64) {
     guard let run = runs[id], run.isDelayed else { return }
     runs.endDelay(id)
+    note(delayOf: run.frames.last?.action.name ?? "", run.widgetID, isUnderWay: false)
     begin(id)
     advance(id)
   }

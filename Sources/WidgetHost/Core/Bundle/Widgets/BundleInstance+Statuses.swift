@@ -39,6 +39,16 @@ extension BundleInstance {
     widgets.set(id, statuses: all)
   }
 
+  /// Notes in the status of an action whether its delay is under way. So the next host, or version,
+  /// knows that the action was interrupted.
+  mutating func note(delayOf name: String, _ id: WidgetID, isUnderWay: Bool) {
+    guard isNoted(BundleInstance.delayedKey, id, name) != isUnderWay else { return }
+    changeStatus(id, name) { $0[BundleInstance.delayedKey] = isUnderWay ? Value.bool(true) : nil }
+  }
+
+  /// The key of the status of an action whose delay is under way.
+  static let delayedKey = "delayed"
+
   /// Whether a status has a key with the value true.
   func isNoted(_ key: String, _ id: WidgetID, _ name: String) -> Bool {
     guard case .map(let status)? = widgets.statuses(of: id)[name] else { return false }

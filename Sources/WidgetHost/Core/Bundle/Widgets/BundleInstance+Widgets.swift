@@ -78,7 +78,8 @@ extension BundleInstance {
   /// Adapts the statuses of a former host or version: nothing is running; sources and actions that
   /// are no longer in the file are removed; new ones are idle, and so are sources that were read.
   ///
-  /// - Returns: the actions that ran when the former host or version ended.
+  /// - Returns: the actions that ran, or waited for the end of their delay, when the former host or
+  ///   version ended.
   private mutating func settleStatuses(_ id: WidgetID, _ facts: KindFacts) -> Set<String> {
     guard facts.takesStatus else { return [] }
     var interrupted: Set<String> = []
@@ -87,7 +88,9 @@ extension BundleInstance {
     for key in [BundleScope.outcomesKey, BundleScope.pendingKey] { settled[key] = known[key] }
     for name in facts.statusNames {
       settled[name] = known[name] ?? ActionStatus().value
-      guard case .map(let status)? = known[name], status["running"] == .bool(true) else { continue }
+      guard case .map(let status)? = known[name],
+        status["running"] == .bool(true) || status[BundleInstance.delayedKey] == .bool(true)
+      else { continue }
       undo(status, id)
       guard facts.kind.actions[name] != nil else {
         // The next reading of a source sets its state.
