@@ -9,6 +9,8 @@ struct LookTests {
   private let now = HostTime(wall: .epoch, uptime: .zero)
   private var state = HostState(home: "/home/me", seed: 1)
 
+  init() { _ = state.remembered([], at: now) }
+
   private func found(
     _ id: String, kind: String, widget: String = "", digest: UInt64 = 1
   ) throws -> HostState.Found {
@@ -55,6 +57,22 @@ struct LookTests {
     _ = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
     let reports = state.looked().reports
     #expect(reports.count == 1 && reports.first?.hasSuffix("; did you mean \"gauges\"?") == true)
+  }
+
+  /// An earlier host ran bundle `b`. Its folder is missing when this host starts.
+  @Test func `a kind that the daemon has of a missing bundle is not reported as missing`() throws {
+    var state = HostState(home: "/home/me", seed: 1)
+    _ = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    #expect(state.looked().reports.isEmpty, "the daemon has not told its bundles")
+    _ = state.daemonIsBack(at: now)
+    let shown: ValueMap = ["handled": .map(["gauge": .list([])])]
+    let known = HostState.Remembered(id: "b", path: "/b/b", absence: .missing, shown: shown)
+    let told = state.remembered([known], at: now).reports
+    #expect(told.count == 1 && told.first?.contains("no kind") == false)
+    #expect(state.standings.first { $0.id == "a" }?.remarks == [])
+    let reports = state.tick(at: HostTime(wall: .epoch, uptime: HostLimits().absenceMax)).reports
+    #expect(reports.count == 1 && reports.first?.contains("no kind \"gauge\"") == true)
+    #expect(state.standings.first { $0.id == "a" }?.remarks.count == 1)
   }
 
   /// Bundle `b` is removed on purpose, while this host runs, or before.

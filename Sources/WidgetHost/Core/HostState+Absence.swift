@@ -226,7 +226,7 @@ extension HostState {
       // The mistake is still there, so it is still shown.
       if let suspicion { outputs += found(suspicion, in: path, at: now) }
     }
-    return outputs
+    return outputs.isEmpty ? [] : outputs + reportAwaitedKinds()
   }
 
   /// Lets the folder `path` have a bundle whose former folder is missing: somebody has renamed the
@@ -380,6 +380,6 @@ extension HostState {
       folders.remember(known)
       outputs += announce(absence, of: known.path, with: known.id, at: now)
     }
-    return outputs + standing()
+    return outputs + reportAwaitedKinds() + standing()
   }
 }

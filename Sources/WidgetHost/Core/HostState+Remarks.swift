@@ -40,7 +40,8 @@ extension HostState {
     return outputs
   }
 
-  /// Reports the missing kinds of a bundle. Those of bundles without an answer of the daemon wait.
+  /// Reports the missing kinds of a bundle. Those of bundles without an answer of the daemon wait, and
+  /// those that the daemon may have of bundles that do not run.
   ///
   /// - Parameter kinds: the kinds to report; nil for all.
   private mutating func reportMissingKinds(
@@ -50,9 +51,15 @@ extension HostState {
     guard let bundle = running[id]?.instance.bundle else { return [] }
     var missing: [BundleProblem] = []
     var awaited: Set<KindName> = []
-    for remark in applyingRemarks(of: bundle) {
-      guard let kind = remark.foreignKind, kinds?.contains(kind) ?? true else { continue }
-      if running.declares(kind) { awaited.insert(kind) } else { missing.append(remark) }
+    let kept = keptKinds
+    for remark in bundle.remarks {
+      guard let kind = remark.foreignKind, kinds?.contains(kind) ?? true, !running.provides(kind)
+      else { continue }
+      if formerIDs == nil || kept.contains(kind) || running.declares(kind) {
+        awaited.insert(kind)
+      } else {
+        missing.append(remark)
+      }
     }
     if !awaited.isEmpty { unsaid.awaitedKinds[id] = awaited }
     return suggesting(missing.prefix(limits.failuresShownMax), in: bundle).map {
@@ -94,9 +101,17 @@ extension HostState {
 
   /// All such remarks, as the reader has made them.
   private func applyingRemarks(of bundle: Bundle) -> [BundleProblem] {
-    bundle.remarks.filter { problem in
-      problem.foreignKind.map { !running.provides($0) } ?? true
+    let kept = bundle.remarks.contains { $0.foreignKind != nil } ? keptKinds : []
+    return bundle.remarks.filter { problem in
+      problem.foreignKind.map { !running.provides($0) && !kept.contains($0) } ?? true
     }
+  }
+
+  /// The kinds of bundles that only an earlier host ran, and whose file has a mistake or is missing. The
+  /// daemon has these kinds until the bundles are removed.
+  private var keptKinds: Set<KindName> {
+    let known = folders.all.flatMap(\.folder.remembered).filter { running[$0.id] == nil }
+    return Set(known.flatMap(\.kinds))
   }
 
   /// Remarks of which those about missing kinds have the similar kind of any bundle. The reader knows
