@@ -183,6 +183,29 @@ struct LookTests {
     #expect(state.looked().isEmpty)
   }
 
+  @Test mutating func `an edit without effect is a remark until the widget has the file's value`()
+    throws
+  {
+    let opened = state.found(try found("a", kind: "k", widget: "k"), in: "/b/a", at: now)
+    let generation = try #require(opened.generations.first)
+    _ = state.declared(generation: generation, refusal: nil, at: now)
+    let id = try #require(WidgetID("wa"))
+    let kind = try #require(KindName("k"))
+    func widget(_ n: Int64, _ revision: Revision) -> Widget {
+      Widget(id: id, kind: kind, data: ["n": .int(n)], revision: revision, applySet: "bundle/a")
+    }
+    _ = state.handle(.snapshot([widget(7, 1)]), generation: generation, at: now)
+    let field = FieldOwner(
+      path: "data.n", owner: "user 1", manager: "bundle/a", declared: .int(2))
+    _ = state.edited([.init(widget: id, field: field)], generation: generation)
+    let words = "widget wa: the file's value of data.n has no effect, because the field was set by"
+    #expect(state.standings.first?.remarks.first?.hasPrefix(words) == true)
+    // The user gives the field back to the file.
+    let outputs = state.handle(.widget(widget(2, 2)), generation: generation, at: now)
+    #expect(state.standings.first?.remarks == [])
+    #expect(outputs.contains { if case .standing = $0 { true } else { false } })
+  }
+
   @Test mutating func `a broken file does not hide that the previous version runs`() throws {
     let broken = HostState.Found.broken(problem: "/b/a/bundle.yaml:3:7: wrong", digest: 2)
     _ = state.found(broken, in: "/b/a", at: now)

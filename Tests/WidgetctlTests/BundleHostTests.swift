@@ -244,24 +244,6 @@ import WidgetModel
     #expect(BundleStanding.removal(of: "clock", at: path, usual: "/b") == command)
   }
 
-  @Test func `a field of a bundle's file without effect is named with its owner`() {
-    var widget = Samples.widget
-    func text(_ manager: String, _ declared: Value?) -> String? {
-      BundleStanding.keptText(
-        FieldOwner(path: "data.n", owner: "earlier change", manager: manager, declared: declared),
-        of: widget)
-    }
-    widget.data["n"] = .int(1)
-    #expect(
-      text("bundle/top", .int(2))
-        == "bundle top: widget clock: the file's value of data.n has no effect, because the field was "
-        + "set by an earlier change; `widgetctl set clock --release data.n` gives the field the "
-        + "file's value")
-    #expect(text("bundle/top", .int(1)) == nil)
-    #expect(text("mine", .int(2)) == nil)
-    #expect(text("", nil) == nil)
-  }
-
   @Test func `a value of a bundle's widget that is set aside is reported`() {
     var widget = Samples.widget
     let field = FieldOwner(path: "data.n", owner: "earlier change", declared: .int(42))
@@ -288,12 +270,12 @@ import WidgetModel
           path: "data.n", owner: "earlier change", manager: "bundle/top", declared: .int(2)),
         FieldOwner(path: "data.m", owner: "earlier change", declared: .int(42)),
       ])
-    #expect(BundleStanding.keptFields(in: [tagged], of: ["top", "side"]).count == 2)
+    #expect(BundleStanding.keptFields(in: [tagged], of: ["top", "side"]).count == 1)
     #expect(BundleStanding.keptFields(in: [tagged], of: ["side"]) == [])
     func notes(declared: Set<WidgetID>) -> [String] {
       BundleStanding.keptFields(in: [tagged], of: ["top"], declaring: ["top": declared])
     }
-    #expect(notes(declared: [widget.id]).count == 2 && notes(declared: []) == [])
+    #expect(notes(declared: [widget.id]).count == 1 && notes(declared: []) == [])
   }
 
   @Test func `a released field is reported with its value and the set that it follows`() {

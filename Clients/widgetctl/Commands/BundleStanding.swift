@@ -295,8 +295,7 @@ struct BundleStanding: Hashable, Sendable {
     return String(cString: resolved)
   }
 
-  /// A line for each field whose value in a bundle's file has no effect, because it has another
-  /// owner, and for each value of a bundle's widget that is set aside. Empty if the daemon does not
+  /// A line for each value of a bundle's widget that is set aside. Empty if the daemon does not
   /// answer.
   ///
   /// - Parameters:
@@ -324,7 +323,7 @@ struct BundleStanding: Hashable, Sendable {
           // The file has no value for a widget that it lacks.
           declared[bundle]?.contains(tagged.widget.id) != false
         else { return nil }
-        return keptText(field, of: tagged.widget) ?? asideText(field, of: tagged.widget)
+        return asideText(field, of: tagged.widget)
       }
     }
   }
@@ -338,16 +337,6 @@ struct BundleStanding: Hashable, Sendable {
       + "\(field.path), set by \(field.ownerName(Facts.name(ofUser:))), is set aside, because it does "
       + "not fit the kind; the value comes back when it fits; "
       + "`widgetctl set \(widget.id) --release \(field.path)` discards the value"
-  }
-
-  static func keptText(_ field: FieldOwner, of widget: Widget) -> String? {
-    guard let bundle = RemoveCommand.bundle(of: field.manager), let declared = field.declared,
-      field.value(in: widget) != declared
-    else { return nil }
-    return "bundle \(bundle): widget \(widget.id): the file's value of \(field.path) has no "
-      + "effect, because the field was set by \(field.ownerName(Facts.name(ofUser:))); "
-      + "`widgetctl set \(widget.id) --release \(field.path)` gives the field the file's "
-      + "value"
   }
 }
 

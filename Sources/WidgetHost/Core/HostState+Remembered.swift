@@ -32,6 +32,7 @@ extension HostState {
     var otherCount: Int { count("others") }
 
     var others: [String] { texts("othersFirst") }
+    var remarks: [String] { texts("remarks") }
 
     /// The events that the kinds react to, by kind.
     var handled: [KindName: [String]] {

@@ -30,8 +30,9 @@ extension HostState {
     /// The events that its kinds react to, by kind, without events of nodes and events that the
     /// daemon handles.
     public var handled: [KindName: [String]] = [:]
-    /// Widgets that wait for their removal, values that are gone with removed widgets, settings that
-    /// are not in force, and possible mistakes in the bundle's file, with the place.
+    /// Widgets that wait for their removal, edits without effect, values that are gone with removed
+    /// widgets, settings that are not in force, and possible mistakes in the bundle's file, with the
+    /// place.
     public var remarks: [String] = []
   }
 
@@ -76,7 +77,7 @@ extension HostState {
           otherCount: (others?.ids.count ?? former?.otherCount) ?? 0,
           others: (otherNames ?? former?.others) ?? [],
           handled: (current?.instance.bundle.handledEvents ?? former?.handled) ?? [:],
-          remarks: waiting + (current?.losses ?? [])
+          remarks: waiting + editRemarks(current) + (current?.losses ?? [])
             + (shown?.defaults.problems ?? [])
             + (shown.map(remarks(of:)) ?? []).map(\.description)))
     }
@@ -88,6 +89,22 @@ extension HostState {
     let message = field.message(by: "", names: userName)
     let isShown = running.lost(message, of: id, countMax: limits.failuresShownMax)
     return isShown ? standing() : []
+  }
+
+  /// Notes the edits of a bundle's file that have no effect.
+  mutating func edited(_ fields: [BundleClaims.KeptField], generation: UInt64) -> [Output] {
+    guard let id = running.id(of: generation), running[id]?.edits != fields else { return [] }
+    running.set(id, edits: fields)
+    return standing()
+  }
+
+  /// A line for each edit without effect, until the widget has the file's value.
+  func editRemarks(_ current: RunningBundle?) -> [String] {
+    guard let current else { return [] }
+    let kept = current.edits.filter { edit in
+      current.instance.widgets[edit.widget].map { edit.isKept(in: $0.view) } ?? true
+    }
+    return kept.prefix(limits.failuresShownMax).map { $0.message(by: "", names: userName) }
   }
 
   /// Notes the widgets that the file lacks, and that wait for their removal.

@@ -60,9 +60,9 @@ extension HostState {
               + " without events that the daemon handles with reducers."),
           Field(
             name: "remarks", type: .list(.string), defaultValue: .list([]),
-            summary: "Widgets that wait for their removal, values that are gone with removed"
-              + " widgets, settings that are not in force, and possible mistakes in its file, with"
-              + " line and column: the first 20 of each."),
+            summary: "Widgets that wait for their removal, edits of its file without effect, values"
+              + " that are gone with removed widgets, settings that are not in force, and possible"
+              + " mistakes in its file, with line and column: the first 20 of each."),
         ],
         events: [
           EventType(

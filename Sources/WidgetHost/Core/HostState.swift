@@ -213,6 +213,8 @@ public struct HostState: Sendable {
     running.start(
       RunningBundle(
         instance, folder: path, loaded: now.wall, previous: running.fallback(of: bundle.id)))
+    // They stay until the daemon has taken the new version.
+    if let before { running.set(bundle.id, edits: before.edits) }
     noteKinds(Set(bundle.kinds.map(\.kind.name)), of: bundle.id)
     outputs.append(.open(generation: lastGeneration, bundle))
     if isTraced { outputs.append(tell(instance, "\(bundle.version) is loaded", at: now)) }
@@ -381,12 +383,14 @@ public struct HostState: Sendable {
   ) -> [Output] {
     guard let id = running.id(of: generation) else { return [] }
     let before = running[id]?.instance.summary
+    let edits = editRemarks(running[id])
     let losses = losses(by: input, of: id)
     let effects = running.change(id) { $0.handle(input, at: now) } ?? []
     for loss in losses { running.lost(loss, of: id, countMax: limits.failuresShownMax) }
     let outputs =
       losses.map { Output.report("bundle \(id): \($0)") } + effects.map { Output.effect($0) }
-    let isSame = losses.isEmpty && running[id]?.instance.summary == before
+    let isSame =
+      losses.isEmpty && running[id]?.instance.summary == before && editRemarks(running[id]) == edits
     return isSame ? outputs : outputs + standing()
   }
 

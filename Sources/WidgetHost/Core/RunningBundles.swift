@@ -19,6 +19,8 @@ struct RunningBundle: Sendable {
   fileprivate(set) var losses: [String] = []
   /// The widgets that the file lacks, and that wait for their removal.
   fileprivate(set) var held: [Holds.Waiting] = []
+  /// The edits of the file that have no effect, because somebody else has set the fields.
+  fileprivate(set) var edits: [BundleClaims.KeptField] = []
 
   init(_ instance: BundleInstance, folder: String, loaded: Timestamp, previous: Bundle?) {
     self.instance = instance
@@ -81,6 +83,8 @@ struct RunningBundles: Sendable {
   }
 
   mutating func set(_ id: String, held widgets: [Holds.Waiting]) { bundles[id]?.held = widgets }
+
+  mutating func set(_ id: String, edits: [BundleClaims.KeptField]) { bundles[id]?.edits = edits }
 
   // MARK: The daemon
 

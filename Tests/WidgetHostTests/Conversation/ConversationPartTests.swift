@@ -342,6 +342,39 @@ struct ConversationPartTests {
     #expect(withdrawals.unconfirmed.isEmpty)
   }
 
+  // MARK: Declarations
+
+  @Test func `an edit without effect is one that follows the change of a user`() throws {
+    let id = try #require(WidgetID("w"))
+    func bundle(_ n: Int) throws -> Bundle {
+      try BundleReader.read(
+        "{bundle: a, format: 1, version: 1.0.0, kinds: {k: {data: {n: 1}, content: {label: x}}},"
+          + " widgets: {w: {kind: k, data: {n: \(n)}}}}")
+    }
+    func kept(_ n: Int64) -> BundleClaims.KeptField {
+      BundleClaims.KeptField(
+        widget: id,
+        field: FieldOwner(
+          path: "data.n", owner: "user 1", manager: "bundle/a", declared: .int(n)))
+    }
+    var declarations = BundleDeclarations()
+    // Nobody knows the file from before the start of the host.
+    var told = declarations.declared(try bundle(5), keeping: [kept(5)])
+    #expect(told.edits.isEmpty && told.news.isEmpty)
+    told = declarations.declared(try bundle(6), keeping: [kept(6)])
+    #expect(told.edits == [kept(6)] && told.news == [kept(6)])
+    told = declarations.declared(try bundle(6), keeping: [kept(6)])
+    #expect(told.edits == [kept(6)] && told.news.isEmpty)
+    told = declarations.declared(try bundle(5), keeping: [kept(5)])
+    #expect(told.edits.isEmpty)
+    // The next host knows the edit from the remarks of this one.
+    var next = BundleDeclarations()
+    let remarks = Value.list([.string(kept(6).message(by: ""))])
+    next.remember(HostState.Remembered(id: "a", path: "/b/a", shown: ["remarks": remarks]))
+    told = next.declared(try bundle(6), keeping: [kept(6)])
+    #expect(told.edits == [kept(6)] && told.news == [kept(6)])
+  }
+
   // MARK: Folders
 
   @Test func `the order of folders is the order in which they were found`() {

@@ -117,21 +117,50 @@ struct BundleClaims: Sendable {
     var name: String { "\(widget) \(field.path)" }
 
     /// - Parameters:
-    ///   - bundle: empty to leave out the bundle, if the value is lost.
+    ///   - bundle: empty to leave out the bundle.
     ///   - names: the name of a user; nil if no user has the number.
     func message(by bundle: String, names: (UInt32) -> String? = { _ in nil }) -> String {
+      let prefix = bundle.isEmpty ? "" : "bundle \(bundle): "
       guard !isLost else {
         let value = field.declared.map { value in
           let text = JSONText.write(value)
           return ", \(text.count > 80 ? text.prefix(80) + "…" : text[...])"
         }
-        return (bundle.isEmpty ? "" : "bundle \(bundle): ")
-          + "widget \(widget) is removed, and with it the value of "
+        return prefix + "widget \(widget) is removed, and with it the value of "
           + "\(field.path)\(value ?? ""), which was set by \(field.ownerName(names))"
       }
-      return "bundle \(bundle): widget \(widget): the file's value of \(field.path) has no effect, "
+      return "\(prefix)\(editWords), "
         + "because the field was set by \(field.ownerName(names)); \"widgetctl set \(widget) "
         + "--release \(field.path)\" gives the field the file's value"
+    }
+
+    /// The beginning of the line about an edit of the file without effect.
+    var editWords: String {
+      "widget \(widget): the file's value of \(field.path) has no effect"
+    }
+
+    /// Whether the widget has another value than the file.
+    func isKept(in widget: Widget) -> Bool {
+      guard let (part, key) = FieldOwner.parse(field.path) else { return true }
+      let value: Value? =
+        switch part {
+        case .data: widget.data[key]
+        case .labels: widget.labels[key].map { .string($0) }
+        case .parameters: widget.parameters[key]
+        }
+      return value != field.declared
+    }
+
+    /// The value of the field in a version of the file; nil if the version has none.
+    func value(in version: [WidgetSpec]) -> Value? {
+      guard let (part, key) = FieldOwner.parse(field.path),
+        let spec = version.first(where: { $0.id == widget })
+      else { return nil }
+      return switch part {
+      case .data: spec.data[key]
+      case .labels: spec.labels[key].map { .string($0) }
+      case .parameters: spec.parameters[key]
+      }
     }
   }
 

@@ -9,11 +9,24 @@ struct BundleDeclarations: Sendable {
     var kinds: Set<KindName> = []
     /// The fields of the last version, by widget.
     var fields: [WidgetID: Set<String>] = [:]
-    /// The fields that were reported as kept by their owners.
-    var kept: Set<BundleClaims.KeptField> = []
+    /// The widgets of the last version.
+    var specs: [WidgetSpec] = []
+    /// The fields that their owners keep, each with the file's value when the owner set the field, as
+    /// far as this host knows. Nil for a value that differs from the present one.
+    var bases: [String: Value?] = [:]
+    /// The edits of the file without effect.
+    var edits: Set<BundleClaims.KeptField> = []
   }
 
   private var bundles: [String: Declared] = [:]
+  /// The remarks of earlier hosts on bundles that this host has not declared yet.
+  private var formerRemarks: [String: [String]] = [:]
+
+  /// An earlier host ran a bundle.
+  mutating func remember(_ known: HostState.Remembered) {
+    guard bundles[known.id] == nil else { return }
+    formerRemarks[known.id] = known.remarks
+  }
 
   /// The kinds of the widgets that were declared for a bundle; nil if it was not declared.
   func kinds(of id: String) -> Set<KindName>? { bundles[id]?.kinds }
@@ -24,17 +37,37 @@ struct BundleDeclarations: Sendable {
   /// The daemon has taken the bundle's widgets.
   ///
   /// - Parameter kept: the fields that their owners keep.
-  /// - Returns: those that were not reported before.
+  /// - Returns: the edits of the file without effect, and those that were not reported before.
   mutating func declared(
     _ bundle: Bundle, keeping kept: [BundleClaims.KeptField]
-  ) -> [BundleClaims.KeptField] {
-    let known = bundles[bundle.id]?.kept ?? []
-    bundles[bundle.id, default: Declared()].kinds.formUnion(bundle.widgets.map(\.kind))
-    bundles[bundle.id]?.fields = BundleClaims(of: bundle).fields
-    bundles[bundle.id]?.kept = Set(kept)
-    return kept.filter { !known.contains($0) }
+  ) -> (edits: [BundleClaims.KeptField], news: [BundleClaims.KeptField]) {
+    let known = bundles[bundle.id]
+    let remarks = formerRemarks.removeValue(forKey: bundle.id) ?? []
+    var declared = known ?? Declared()
+    declared.bases = [:]
+    for field in kept {
+      let base: Value?
+      if let known {
+        base = known.bases[field.name] ?? field.value(in: known.specs)
+      } else {
+        // An earlier host has seen the edit.
+        let wasEdited = remarks.contains { $0.hasPrefix(field.editWords) }
+        base = wasEdited ? nil : field.field.declared
+      }
+      declared.bases.updateValue(base, forKey: field.name)
+    }
+    let edits = kept.filter { declared.bases[$0.name] != .some($0.field.declared) }
+    declared.kinds.formUnion(bundle.widgets.map(\.kind))
+    declared.fields = BundleClaims(of: bundle).fields
+    declared.specs = bundle.widgets
+    declared.edits = Set(edits)
+    bundles[bundle.id] = declared
+    return (edits, edits.filter { known?.edits.contains($0) != true })
   }
 
   /// The bundle's widgets are removed.
-  mutating func forget(_ id: String) { bundles[id] = nil }
+  mutating func forget(_ id: String) {
+    bundles[id] = nil
+    formerRemarks[id] = nil
+  }
 }

@@ -300,9 +300,9 @@ extension DaemonConversation {
     }
     reportLosses(answer, of: generation)
     let kept = BundleClaims.kept(results)
-    for field in declarations.declared(bundle, keeping: kept) {
-      put(.kept(field, bundle: bundle.id))
-    }
+    let (edits, news) = declarations.declared(bundle, keeping: kept)
+    for field in news { put(.kept(field, bundle: bundle.id)) }
+    put(.edits(edits, generation: generation))
     for field in links.change(generation, { $0.owned() }) ?? []
     where !kept.contains(where: { $0.widget == field.widget && $0.field.path == field.path }) {
       report(field.message(by: bundle.id))

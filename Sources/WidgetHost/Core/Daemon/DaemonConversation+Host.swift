@@ -169,6 +169,7 @@ extension DaemonConversation {
     case .look(let bundles): standing.look(with: call(.folders(bundles), for: .standing))
     case .remembered(let bundles, let reports):
       for text in reports { report(text) }
+      for known in bundles { declarations.remember(known) }
       put(.remembered(bundles))
     case .refused(let text):
       if let text { report(text) }
