@@ -56,7 +56,8 @@ struct BundleDeclarations: Sendable {
       }
       declared.bases.updateValue(base, forKey: field.name)
     }
-    let edits = kept.filter { declared.bases[$0.name] != .some($0.field.declared) }
+    let bases = declared.bases
+    let edits = kept.filter { (bases[$0.name] ?? nil) != $0.field.declared }
     declared.kinds.formUnion(bundle.widgets.map(\.kind))
     declared.fields = BundleClaims(of: bundle).fields
     declared.specs = bundle.widgets
