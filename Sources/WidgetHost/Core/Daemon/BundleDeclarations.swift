@@ -52,12 +52,13 @@ struct BundleDeclarations: Sendable {
       } else {
         // An earlier host has seen the edit.
         let wasEdited = remarks.contains { $0.hasPrefix(field.editWords) }
-        base = wasEdited ? nil : field.field.declared
+        base = wasEdited ? nil : field.value(in: bundle.widgets)
       }
       declared.bases.updateValue(base, forKey: field.name)
     }
     let bases = declared.bases
-    let edits = kept.filter { (bases[$0.name] ?? nil) != $0.field.declared }
+    // The daemon may give a number another type, so its answer is no value of the file.
+    let edits = kept.filter { (bases[$0.name] ?? nil) != $0.value(in: bundle.widgets) }
     declared.kinds.formUnion(bundle.widgets.map(\.kind))
     declared.fields = BundleClaims(of: bundle).fields
     declared.specs = bundle.widgets
