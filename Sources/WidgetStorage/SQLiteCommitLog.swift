@@ -36,8 +36,9 @@ public final class SQLiteCommitLog: CommitLog {
     public var walPagesMax = 8_000
     /// The wait for another program that has locked the database: a backup, a query.
     public var busyTimeout = Duration.seconds(2)
-    /// The size of SQLite's cache while groups are appended.
-    public var cacheBytes = 4 << 20
+    /// The size of SQLite's cache while groups are appended. It has room for the replacement of several
+    /// rows of 1 MiB. With half of it, SQLite reads each page of such a row again and again.
+    public var cacheBytes = 8 << 20
     /// The space to reserve on the disk for groups that only remove; 0 for none. The default covers
     /// the write-ahead log at a checkpoint, and the removal of a kind with 1,000 widgets of 4 KiB.
     public var reserveBytes = 8 << 20

@@ -59,7 +59,7 @@ import WidgetTransport
   }
 
   @Test func `calls with large rows are spread over several groups`() async throws {
-    let rowBytes = 300 << 10
+    let rowBytes = 150 << 10
     let image = StoreImage.sample(count: 16) { _ in
       ["n": .int(0), "text": .string(String(repeating: "y", count: rowBytes))]
     }

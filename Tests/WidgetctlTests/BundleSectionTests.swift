@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import WidgetBundle
+import WidgetBundleInstaller
 import WidgetModel
 
 @testable import widgetctl

@@ -93,7 +93,7 @@ final class WorkQueue {
   static let longMin = TimeAmount.milliseconds(2)
   /// A group whose rows have more bytes takes no more work. So it has at most so many bytes, and the
   /// rows of one part of work.
-  static let rowBytesMax = 1 << 20
+  static let rowBytesMax = 512 << 10
   /// The expected cost of the first slice of a workload or user, in nanoseconds.
   fileprivate static let expectedAtFirst = UInt64(sliceMax.nanoseconds)
   /// With more users than this, those without waiting work are forgotten.
