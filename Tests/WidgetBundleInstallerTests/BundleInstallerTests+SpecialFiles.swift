@@ -144,7 +144,7 @@ extension BundleInstallerTests {
         if let error = installer.obstacle(to: "desk") { throw error }
       } == words)
     let removal = told { () throws(BundleInstallerError) in try installer.remove("desk") }
-    #expect(removal.hasSuffix("its widgets are removed with their data 30 seconds after that"))
+    #expect(removal.hasSuffix("If nobody needs the file, delete it with `rm \(place)`"))
   }
 
   @Test(arguments: Special.all)

@@ -25,7 +25,7 @@ import WidgetModel
   }
 
   private func paths(_ data: ValueMap, _ owners: [FieldOwner]) throws -> [String] {
-    LostFields.values(of: try widget(data), owners, by: rule).map(\.path)
+    LostFields.values(of: try widget(data), owners, by: rule).map(\.path).sorted()
   }
 
   @Test func `without owners, values that differ from the file count, but not those of sources`()
