@@ -411,6 +411,28 @@ struct BundleFolderTests {
     }
   }
 
+  /// The host has not seen that the bundle was away, so its last start is older than the mark.
+  @Test(arguments: [true, false])
+  func `a mark is deleted if its bundle is back before the host looks`(isLinked: Bool) throws {
+    let (place, other) = (try Place(nil), try Place(isLinked ? "bundle.yaml" : nil))
+    let mark = "\(place.path)/\(BundleRemovalMark.name(of: "desk"))"
+    try Data().write(to: URL(fileURLWithPath: mark))
+    let path = isLinked ? other.bundle : place.bundle
+    func isLeft() -> Bool {
+      BundleFolders.dropMarks(
+        in: [place.path], but: [.init(id: "desk", path: path, loaded: .epoch)],
+        [path: place.path])
+      return access(mark, F_OK) == 0
+    }
+    #expect(isLeft())
+    if isLinked {
+      try #require(symlink(path, "\(place.path)/link") == 0)
+    } else {
+      try Data("text".utf8).write(to: URL(fileURLWithPath: "\(path)/bundle.yaml"))
+    }
+    #expect(!isLeft())
+  }
+
   @Test(arguments: [(true, false), (false, true)])
   func `only a folder that somebody has named must exist`(isUsual: Bool, isProblem: Bool) throws {
     let place = try Place()

@@ -202,7 +202,9 @@ enum BundleFolders {
   }
 
   /// Deletes the marks that say nothing any more: those about bundles that the folder does not have,
-  /// and those from before the last start of their bundle.
+  /// those from before the last start of their bundle, and those of bundles that are back.
+  ///
+  /// A bundle can be back before the host looks. It then does not start again.
   ///
   /// - Parameters:
   ///   - bundles: the bundles that the host, or the daemon, has.
@@ -218,15 +220,21 @@ enum BundleFolders {
       let place = FileReading.resolved(root) ?? root
       let here = bundles.filter { rootOf[$0.path] == root || Paths.parent($0.path) == place }
       for name in marks(in: root) where !kept.contains(name) {
-        let starts = here.filter { BundleRemovalMark.name(of: $0.id) == name }
-          .map { $0.loaded ?? .epoch }
+        let marked = here.filter { BundleRemovalMark.name(of: $0.id) == name }
         let mark = "\(root)/\(name)"
-        guard let made = time(ofMark: mark), made < min(start, starts.min() ?? start) else {
-          continue
-        }
+        guard let made = time(ofMark: mark), made < start else { continue }
+        let firstStart = marked.map { $0.loaded ?? .epoch }.min() ?? .latest
+        // A removal makes its mark last, so a folder that is there after the mark is back.
+        guard made < firstStart || isThere(marked, in: root) else { continue }
         unlink(mark)
       }
     }
+  }
+
+  /// Whether a folder of bundles has all these bundles' files, or links to their folders.
+  private static func isThere(_ bundles: [HostState.Remembered], in root: String) -> Bool {
+    let folders = subfolders(of: root)
+    return bundles.allSatisfy { folders.contains($0.path) && isBundle($0.path) }
   }
 
   /// The names of the marks in a folder of bundles.
