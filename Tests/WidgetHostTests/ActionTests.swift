@@ -354,6 +354,25 @@ struct ActionTests {
     #expect(next["n"] == .int(0))
   }
 
+  @Test func `an action in its delay stays so when an earlier run of it ends`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      actions: {later: {delay: 5s, do: [{http: {url: "http://a.example/"}}]}}
+      on: {click: later, press: later}
+      """, permissions: ActionTests.hosts)
+    try scene.event("click")
+    scene.pass(.seconds(5))
+    let request = try need(scene.webRequest())
+    try scene.event("press")
+    #expect(scene.status("later") == .string("running"))
+    try scene.answer(request.id, 200, "{}")
+    #expect(scene.status("later") == .string("success"))
+    #expect(scene.status("later", "delayed") == .bool(true))
+    scene.pass(.seconds(5))
+    #expect(scene.status("later", "delayed") == nil)
+  }
+
   @Test func `an action whose delay is over is not interrupted`() throws {
     let body = """
       data: {n: 0}

@@ -12,9 +12,19 @@ extension BundleInstance {
     defer { tellLife(status, of: name, id, run: run) }
     var all = widgets.statuses(of: id)
     let isShown = status.state == .failure && isNoted(BundleInstance.shownKey, id, name)
+    // Another run of the action can be in its delay.
+    let isDelayed = isNoted(BundleInstance.delayedKey, id, name) && hasDelayedRun(of: name, id)
     all[name] = status.value
     widgets.set(id, statuses: all)
     if isShown { changeStatus(id, name) { $0[BundleInstance.shownKey] = .bool(true) } }
+    if isDelayed { changeStatus(id, name) { $0[BundleInstance.delayedKey] = .bool(true) } }
+  }
+
+  private func hasDelayedRun(of name: String, _ id: WidgetID) -> Bool {
+    runs.of(id).contains { number in
+      guard let run = runs[number] else { return false }
+      return run.isDelayed && run.frames.last?.action.name == name
+    }
   }
 
   /// Sets the status of a source or an action to a failure, and remembers that.
