@@ -178,8 +178,8 @@ struct BundleListCommand: AsyncParsableCommand {
       If the file has a mistake, STATE shows the mistake. If the previous version of a failed \
       bundle still runs, STATE says so. \
       "+2 of others" means that others have created 2 widgets of the bundle's kinds. The first ids \
-      follow. A note below the table names each field whose value in the file has no effect, \
-      because another user or program has set the field.
+      follow. A note below the table names each edit of the file that has no effect, because \
+      another user or program has set the field.
 
       Examples:
         widgetctl bundle ls
