@@ -348,4 +348,23 @@ extension HandOverTests {
     let last = changes.takeReady(holds)
     #expect(last == [] && !changes.isEnding && changes.nextDeadline == nil)
   }
+
+  @Test func `a widget that waits is read again if the daemon refuses to tell it`() throws {
+    let known = try waiting()
+    let (id, limits) = (known.widget.id, HostLimits())
+    let holds = Holds()
+    var changes = HeldChanges()
+    changes.set(
+      HeldChanges.Change(patch: WidgetPatch(isStale: false), isWaiting: false), of: id)
+    var reads = [changes.takeReady(holds)]
+    let failure = Failure("INTERNAL", "the store has damage")
+    let isRefused = changes.answered(.failure(failure), id, at: .zero, limits)
+    reads.append(changes.takeReady(holds))
+    let deadline = try #require(changes.nextDeadline)
+    changes.tick(at: deadline)
+    reads.append(changes.takeReady(holds))
+    let change = changes.read(known, holds, canChange: true)
+    #expect(reads == [[id], [], [id]] && !isRefused && deadline == limits.daemonWait(1))
+    #expect(change?.patch.isStale == false)
+  }
 }

@@ -115,6 +115,10 @@ struct HeldChanges: Sendable {
       state.next = pending
       state.attempts += 1
       state.retryAt = uptime + limits.daemonWait(state.attempts)
+    case .failure(let failure) where wasReading && failure.code != "NOT_FOUND":
+      // The daemon has not refused the change.
+      state.attempts += 1
+      state.retryAt = uptime + limits.daemonWait(state.attempts)
     case .failure:
       isRefused = true
       (state.attempts, state.outdatedAttempts) = (0, 0)
