@@ -1,7 +1,12 @@
-/// The order of folders that have the same bundle. A host runs the bundle from the first one.
+/// The order of folders that have the same bundle, when the folder that runs the bundle is removed.
+/// The first one of the others runs the bundle then.
 ///
 /// The folders of bundles come in the order in which the host has them. The folders in each of them
 /// come by name. Folders elsewhere, to which links lead, come last.
+///
+/// Until then, the folder that the host finds first runs the bundle. When the host starts, it looks
+/// at the names in each folder of bundles, in order. A link then counts by its name, not by the name
+/// of its target.
 package struct BundleFolderOrder: Sendable {
   private let roots: [String]
 
