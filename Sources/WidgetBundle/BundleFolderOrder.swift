@@ -5,8 +5,8 @@
 /// come by name. Folders elsewhere, to which links lead, come last.
 ///
 /// Until then, the folder that the host finds first runs the bundle. When the host starts, it looks
-/// at the names in each folder of bundles, in order. A link then counts by its name, not by the name
-/// of its target.
+/// at the names in each folder of bundles, in order. A link then counts by its name, and not by the
+/// name of its target.
 package struct BundleFolderOrder: Sendable {
   private let roots: [String]
 
