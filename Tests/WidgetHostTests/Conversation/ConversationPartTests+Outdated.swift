@@ -128,4 +128,29 @@ extension ConversationPartTests {
     #expect(further == [true, true, false] && unmarks.isEmpty)
     #expect(messages(guest.id, daemon) == ["too hot"])
   }
+
+  @Test func `errors of other bundles end while those of one bundle wait for a listing`() throws {
+    var guest = try widget("g", set: "mine")
+    guest.error = WidgetError(reason: BundleInstance.invalid, message: "/b/a is missing")
+    var unmarks = Unmarks()
+    for id in ["a", "c"] {
+      _ = unmarks.begin(HostState.LeftErrors(bundle: id, path: "/b/\(id)"))
+    }
+    /// Answers the next call. Returns its bundle.
+    func answer(_ result: Result<DaemonAnswer, Failure>) -> String {
+      guard let (id, _) = unmarks.nextCall(beside: []) else { return "" }
+      unmarks.called(id, with: call(1))
+      _ = unmarks.answered(result, id, at: .zero, limits)
+      return id
+    }
+    var ids = [answer(.success(.listing([guest]))), answer(.failure(NaiveDaemon.outdated))]
+    let wasIdle = unmarks.isIdle
+    ids += [answer(.success(.listing([]))), answer(.success(.listing([])))]
+    #expect(ids == ["a", "a", "c", ""])
+    // The marks go on, too.
+    #expect(!wasIdle && unmarks.isIdle && !unmarks.isEmpty)
+    unmarks.tick(at: limits.daemonWait(1))
+    let last = [answer(.success(.listing([]))), answer(.success(.listing([])))]
+    #expect(last == ["a", ""] && unmarks.isEmpty)
+  }
 }

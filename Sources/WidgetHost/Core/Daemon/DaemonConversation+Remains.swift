@@ -182,7 +182,7 @@ extension DaemonConversation {
     let (served, held) = (servedKinds, holds.ids)
     cancel(marks.follow(served: served, watched: watchedKinds, beside: held))
     // All of them set all errors of a widget, so the marks wait.
-    guard unmarks.isEmpty, !heldChanges.isEnding,
+    guard unmarks.isIdle, !heldChanges.isEnding,
       let next = marks.nextCall(served: served, beside: held)
     else { return }
     marks.called(with: call(next, for: .mark))

@@ -4,7 +4,7 @@ import WidgetModel
 /// widgets, then ending the errors on each. Widgets whose kind is gone become stale. By bundle, one
 /// after the other: a change sets all errors of a widget, so it must know the earlier changes. If
 /// somebody else has changed a widget since the listing, the daemon does not make the change, and
-/// the widgets are listed again.
+/// the widgets are listed again. While a bundle waits for that, the next one goes on.
 struct Unmarks: Sendable {
   private struct Unmark: Sendable {
     var errors: HostState.LeftErrors
@@ -21,6 +21,8 @@ struct Unmarks: Sendable {
     var outdatedAttempts = 0
     var retryAt: Duration?
 
+    var isWaiting: Bool { widgets == nil && call == nil && retryAt != nil }
+
     /// Lists the widgets again, and asks again who has the kinds.
     mutating func listAgain() { (widgets, knowsOwners, isOutdated) = (nil, false, false) }
   }
@@ -30,6 +32,9 @@ struct Unmarks: Sendable {
   private var current: String?
 
   var isEmpty: Bool { unmarks.isEmpty }
+
+  /// Whether there is nothing to do before `nextDeadline`.
+  var isIdle: Bool { unmarks.values.allSatisfy(\.isWaiting) }
 
   /// - Returns: the call to cancel.
   mutating func begin(_ errors: HostState.LeftErrors) -> CallID? {
@@ -48,11 +53,16 @@ struct Unmarks: Sendable {
   /// - Parameter held: the widgets that wait for their removal. Their errors say this.
   /// - Returns: the call to make now, and its bundle.
   mutating func nextCall(beside held: Set<WidgetID>) -> (id: String, call: DaemonCall)? {
-    while let id = current ?? unmarks.keys.min(), let unmark = unmarks[id] {
+    while let id = current ?? unmarks.filter({ !$0.value.isWaiting }).keys.min(),
+      let unmark = unmarks[id]
+    {
       current = id
       guard unmark.call == nil else { return nil }
       guard let known = unmark.widgets else {
-        guard unmark.retryAt == nil else { return nil }
+        guard unmark.retryAt == nil else {
+          current = nil
+          continue
+        }
         return (id, Unmarks.question(of: unmark))
       }
       let widgets = known.filter { !held.contains($0.id) }
