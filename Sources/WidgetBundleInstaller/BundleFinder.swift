@@ -120,17 +120,32 @@ struct BundleFinder {
         name, bytesMax: 4 * BundleReader.bytesMax, followingLink: true)
     else { return nil }
     let text = String(decoding: bytes, as: UTF8.self)
+    let isJSON = BundleFileName.isJSON(name)
     let value: Substring?
-    if BundleFileName.isJSON(name) {
+    if isJSON {
       value = text.firstRange(of: "\"bundle\"").map { text[$0.upperBound...] }
     } else {
       value = text.split(whereSeparator: \.isNewline).first { $0.hasPrefix("bundle:") }?
         .dropFirst("bundle".count)
     }
-    let id = (value ?? "").drop { ": \t\"'".contains($0) }.prefix {
-      $0.isLetter || $0.isNumber || $0 == "-"
+    let start = (value ?? "").drop { ": \t\"'".contains($0) }
+    let id = start.prefix { $0.isLetter || $0.isNumber || $0 == "-" }
+    guard BundleReader.isID(String(id)), endsValue(start[id.endIndex...], isJSON: isJSON) else {
+      return nil
     }
-    return BundleReader.isID(String(id)) ? String(id) : nil
+    return String(id)
+  }
+
+  /// Whether nothing of a value is left. Otherwise, the text before is only the beginning of the
+  /// value: of `my_clock`, `clock.v2` or `clock 2`.
+  private static func endsValue(_ text: Substring, isJSON: Bool) -> Bool {
+    var rest = text
+    if let quote = rest.first, quote == "\"" || quote == "'" { rest = rest.dropFirst() }
+    let next = rest.drop { $0 == " " || $0 == "\t" }
+    guard let first = next.first, !first.isNewline else { return true }
+    // A comment begins after a blank.
+    if !isJSON, first == "#" { return next.startIndex > rest.startIndex }
+    return isJSON && (first == "," || first == "}")
   }
 
   /// The problem of a folder without a bundle's file that has files like one. Nil for other

@@ -236,6 +236,33 @@ extension BundleInstallerTests {
     #expect(message == "\(installer.path)/desk holds the bundle \"lamp\"")
   }
 
+  @Test(arguments: ["my_desk", "my.desk", "my desk", "my#1", "my:", "\"my\"_desk"])
+  func `the beginning of a wrong id is not the id of another bundle`(written: String) throws {
+    scratch.write("bundles/desk/bundle.yaml", "bundle: \(written)\nnmae: x\n")
+    scratch.write("bundles/desk/notes.txt", "mine")
+    #expect(installer.occupant(of: "desk")?.id == nil)
+    // So an installation repairs the bundle, and the user's files stay.
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    #expect(scratch.read("bundles/desk/notes.txt") == "mine")
+  }
+
+  @Test(arguments: ["my", "\"my\"", "'my' ", "my # a comment", "my\r"])
+  func `the id of another bundle is found in a file with mistakes`(written: String) {
+    scratch.write("bundles/desk/bundle.yaml", "bundle: \(written)\nnmae: x\n")
+    #expect(installer.occupant(of: "desk")?.id == "my")
+  }
+
+  @Test(
+    arguments: [
+      (#""my","#, "my"), (#""my" ,"#, "my"), (#""my_desk","#, nil),
+    ] as [(String, String?)])
+  func `the id of another bundle is found in a JSON file with mistakes`(
+    written: String, id: String?
+  ) {
+    scratch.write("bundles/desk/bundle.json", #"{"bundle": \#(written) "nmae": 1}"#)
+    #expect(installer.occupant(of: "desk")?.id == id)
+  }
+
   private static let clock = """
     bundle: clock
     format: 1

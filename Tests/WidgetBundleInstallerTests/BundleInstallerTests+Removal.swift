@@ -76,7 +76,7 @@ extension BundleInstallerTests {
     #expect(scratch.read("bundles/todo/bundle.yaml") == (hasID ? text : nil))
     guard hasID else { return }
     #expect(refusal?.hint == "rename the folder to desk")
-    // The file could also have `bundle: desk_2`.
+    // Nobody knows which bundle the file should have.
     let guessed = error { () throws(BundleInstallerError) in
       try installer.remove("desk", force: true)
     }
