@@ -31,6 +31,16 @@ extension BundleInstaller {
     return Occupant(id: other, version: nil, widgets: [])
   }
 
+  /// The id of another bundle that `install --force` has moved from the folder of a bundle to the
+  /// versions of that bundle. Nil for a version of the bundle, or if nobody can tell.
+  ///
+  /// - Parameter name: of the version's folder.
+  func otherID(_ name: String, than id: String, in versions: Folder) -> String? {
+    guard let folder = try? versions.folder(name) else { return nil }
+    let other = (try? read(in: folder))?.bundle.id ?? BundleFinder.writtenID(in: folder)
+    return other == id ? nil : other
+  }
+
   private static let occupantWords = "would replace that bundle"
 
   /// Whether `install` or `rollback` refuses to replace another bundle. `install` replaces it with

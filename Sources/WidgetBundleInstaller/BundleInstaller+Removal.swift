@@ -31,8 +31,8 @@ extension BundleInstaller {
   /// with the id as its name is removed.
   ///
   /// - Parameter id: also the name of a folder that `list` has and that is not an id.
-  /// - Parameter force: also files that the installer did not write. There may be no other copy of
-  ///   them.
+  /// - Parameter force: also files that the installer did not write, and other bundles among the
+  ///   versions. There may be no other copy of them.
   public func remove(_ id: String, force: Bool = false) throws(BundleInstallerError) {
     let bundles = try existing(id, mayBeMisnamed: true)
     let lock = try InstallerLock(bundles)
@@ -57,13 +57,19 @@ extension BundleInstaller {
       if let folder = removal.folder {
         written = try irreplaceable(in: try bundles.folder(folder)).map { "\(folder)/\($0)" }
       }
-      for name in try versions?.names() ?? [] where versions?.entry(name) == .folder {
-        guard let version = try versions?.folder(name) else { continue }
-        written += try BundleOrigin.valuable(in: version).map {
-          "\(BundleInstaller.versionsName)/\(id)/\(name)/\($0)"
+      var others: [(id: String, folder: String)] = []
+      if let versions {
+        let place = "\(BundleInstaller.versionsName)/\(id)"
+        let kept = try self.others(than: id, in: versions)
+        others = kept.map { ($0.id, "\(place)/\($0.name)") }
+        for name in try versions.names() where versions.entry(name) == .folder {
+          guard !kept.contains(where: { $0.name == name }) else { continue }
+          written += try BundleOrigin.valuable(in: try versions.folder(name)).map {
+            "\(place)/\(name)/\($0)"
+          }
         }
       }
-      try checkAreDispensable(written, of: removal.folder ?? id, in: bundles)
+      try checkAreDispensable(written, and: others, of: removal.folder ?? id, in: bundles)
     }
     // Nothing is removed unless all of it can be.
     if let folder = removal.folder { try checkIsRemovable(folder, in: bundles) }

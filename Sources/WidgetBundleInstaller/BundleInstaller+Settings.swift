@@ -121,21 +121,34 @@ extension BundleInstaller {
   }
 
   private static let writtenFilesWords = "would delete files that you wrote into"
+  private static let otherBundleWords = "would delete the bundle"
   private static let hiddenSettingsWords = "so its values cannot be named"
 
   /// Whether `remove` refuses to delete files that it would delete with `force`.
   ///
   /// - Parameter message: of the error.
   public static func isAboutWrittenFiles(_ message: String) -> Bool {
-    message.contains(writtenFilesWords) || message.contains(hiddenSettingsWords)
+    [writtenFilesWords, otherBundleWords, hiddenSettingsWords].contains { message.contains($0) }
   }
 
   /// Throws if a removal would delete files for which it needs `force`.
   ///
-  /// - Parameter files: these files.
+  /// - Parameters:
+  ///   - files: these files.
+  ///   - others: the other bundles that it would delete, with their folders.
   func checkAreDispensable(
-    _ files: [String], of id: String, in bundles: Folder
+    _ files: [String], and others: [(id: String, folder: String)], of id: String, in bundles: Folder
   ) throws(BundleInstallerError) {
+    if !others.isEmpty {
+      let kept = others.map { "\"\($0.id)\", which is kept in \(path)/\($0.folder)" }
+      let loss =
+        files.isEmpty
+        ? "" : ", and \(BundleInstaller.writtenFilesWords) \(path): \(BundleInstaller.few(files))"
+      throw .refused(
+        "the removal \(BundleInstaller.otherBundleWords) \(kept.joined(separator: ", and "))\(loss)",
+        hint: "move \(BundleInstaller.few(others.map { "\(path)/\($0.folder)" })) elsewhere, or "
+          + "delete everything with --force")
+    }
     guard !files.isEmpty else { return }
     let name = "\(id)/\(BundleDefaults.fileName)"
     guard files == [name], let mistake = hiddenSettings(in: try bundles.folder(id)) else {

@@ -28,7 +28,7 @@ extension BundleInstaller {
     try removeRemains(of: id, in: bundles)
     let versions = try self.versions(of: id, in: bundles)
     if versions == nil || bundles.entry(id) != nil { try checkIsBundle(id, in: bundles) }
-    guard let versions, let name = try latest(in: versions, version) else {
+    guard let versions, let name = try candidate(for: id, in: versions, version) else {
       try checkHoldsNoOther(id, in: bundles)
       var kept = ""
       if let versions { kept = try shownVersions(versions) }
@@ -334,16 +334,46 @@ extension BundleInstaller {
 
   /// The version that a rollback brings back; nil if there is none.
   func former(of id: String, in bundles: Folder) -> String? {
-    guard let versions = try? versions(of: id, in: bundles), let name = try? latest(in: versions)
+    guard let versions = try? versions(of: id, in: bundles),
+      let name = try? latest(of: id, in: versions)
     else { return nil }
     return (try? read(in: versions.folder(name)))?.bundle.version
   }
 
+  /// The latest kept version of a bundle. Versions of other bundles do not count.
+  ///
   /// - Parameter version: the version to look for; nil for any.
   private func latest(
-    in versions: Folder, _ version: String? = nil
+    of id: String, in versions: Folder, _ version: String? = nil
   ) throws(BundleInstallerError) -> String? {
-    try numbered(versions).last { version == nil || $0.hasSuffix("-\(version ?? "")") }
+    try numbered(versions).last {
+      BundleInstaller.has($0, version) && otherID($0, than: id, in: versions) == nil
+    }
+  }
+
+  /// The version for a rollback. If the bundle has none, another bundle among its versions, which
+  /// the refusal names.
+  private func candidate(
+    for id: String, in versions: Folder, _ version: String?
+  ) throws(BundleInstallerError) -> String? {
+    if let own = try latest(of: id, in: versions, version) { return own }
+    return try numbered(versions).last { BundleInstaller.has($0, version) }
+  }
+
+  private static func has(_ name: String, _ version: String?) -> Bool {
+    version.map { name.hasSuffix("-\($0)") } ?? true
+  }
+
+  /// The other bundles among the versions of a bundle, with the names of their folders.
+  func others(
+    than id: String, in versions: Folder
+  ) throws(BundleInstallerError) -> [(id: String, name: String)] {
+    var others: [(id: String, name: String)] = []
+    for name in try numbered(versions) {
+      guard let other = otherID(name, than: id, in: versions) else { continue }
+      others.append((other, name))
+    }
+    return others
   }
 
   /// The kept versions as text: `1.0.0, 1.2.0`.
@@ -385,11 +415,13 @@ extension BundleInstaller {
     return "\(last + 1)" + (version.map { "-\($0)" } ?? "")
   }
 
-  /// Deletes surplus versions, the oldest first, except those with files of a user.
+  /// Deletes surplus versions, the oldest first, except those with files of a user, and other
+  /// bundles.
   private func prune(_ id: String, in bundles: Folder) throws(BundleInstallerError) {
     try removeRemains(of: id, in: bundles)
     guard let versions = try versions(of: id, in: bundles) else { return }
-    for name in try numbered(versions).dropLast(BundleInstaller.versionsKeptMax)
+    let own = try numbered(versions).filter { otherID($0, than: id, in: versions) == nil }
+    for name in own.dropLast(BundleInstaller.versionsKeptMax)
     where try BundleOrigin.valuable(in: try versions.folder(name)).isEmpty {
       try discard("\(BundleInstaller.versionsName)/\(id)/\(name)", in: bundles)
     }

@@ -323,6 +323,34 @@ extension BundleInstallerTests {
     #expect(try installer.list().map(\.id) == ["clock", "desk"])
   }
 
+  @Test func `a bundle that another one has replaced stays until a removal with force`() throws {
+    _ = try installer.install(bytes: archive("clock"), name: "a.tar")
+    scratch.write("bundles/clock/.settings.json", "{}")
+    try #require(rename("\(installer.path)/clock", "\(installer.path)/desk") == 0)
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar", force: true)
+    let former = try installer.list().map(\.former)
+    #expect(former == [nil])
+    for version in ["2.0.0", "3.0.0", "4.0.0"] {
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    let kept = "bundles/.versions/desk/1-1.0.0"
+    #expect(scratch.read("\(kept)/.settings.json") == "{}")
+    #expect(try installer.rollback("desk").bundle.version == "3.0.0")
+    let message = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
+    let words =
+      "the removal would delete the bundle \"clock\", which is kept in \(scratch.path)/\(kept)"
+    #expect(message == words)
+    #expect(BundleInstaller.isAboutWrittenFiles(message))
+    scratch.write("bundles/desk/notes.txt", "mine")
+    let both = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
+    #expect(
+      both == words + ", and would delete files that you wrote into \(installer.path): "
+        + "desk/notes.txt")
+    #expect(scratch.read("\(kept)/.settings.json") == "{}")
+    try installer.remove("desk", force: true)
+    #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
+  }
+
   @Test func `widgets that stay are not named with the bundle that is replaced`() throws {
     scratch.write("bundles/desk/bundle.yaml", Self.clock)
     let next = Self.clock.replacing("bundle: clock", with: "bundle: desk")

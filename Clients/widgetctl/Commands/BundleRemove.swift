@@ -24,7 +24,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
   @Argument(help: "The bundles' ids.")
   var ids: [String]
 
-  @Flag(help: "Also delete files that you wrote into the folder.")
+  @Flag(help: "Also delete files that you wrote into the folder, and replaced bundles.")
   var force = false
 
   @OptionGroup var remote: BundleRemoteOptions
