@@ -41,20 +41,14 @@ extension BundleInstaller {
     try removeRemains(of: id, in: bundles)
     let versions = try self.versions(of: id, in: bundles)
     let removal = try removal(of: id, among: try list(), in: bundles)
-    if versions == nil, let folder = removal.folder, try linked(folder, bundles) != nil {
-      // The bundle itself is elsewhere, and stays.
-      guard unlinkat(bundles.descriptor, folder, 0) == 0 else {
-        throw Folder.failure("remove", "\(path)/\(folder)")
-      }
-      mark(removal.bundle, in: bundles)
-      return
-    }
-    if versions == nil || removal.folder != nil {
+    // The bundle that a link leads to stays.
+    let isLink = removal.folder.map { bundles.target(ofLink: $0) != nil } ?? false
+    if !isLink, versions == nil || removal.folder != nil {
       try checkIsBundle(removal.folder ?? id, in: bundles)
     }
     if !force {
       var written: [String] = []
-      if let folder = removal.folder {
+      if let folder = removal.folder, !isLink {
         written = try irreplaceable(in: try bundles.folder(folder)).map { "\(folder)/\($0)" }
       }
       var others: [(id: String, folder: String)] = []
@@ -76,7 +70,9 @@ extension BundleInstaller {
     if versions != nil {
       try checkIsRemovable("\(BundleInstaller.versionsName)/\(id)", in: bundles)
     }
-    if let folder = removal.folder { try discard(folder, in: bundles) }
+    if let folder = removal.folder {
+      if isLink { try bundles.remove(folder) } else { try discard(folder, in: bundles) }
+    }
     mark(removal.bundle, in: bundles)
     guard versions != nil else { return }
     try discard("\(BundleInstaller.versionsName)/\(id)", in: bundles)

@@ -134,6 +134,34 @@ extension BundleInstallerTests {
     #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
   }
 
+  @Test func `the removal of a link deletes the kept versions, and not the link's target`() throws {
+    for version in ["1.0.0", "2.0.0"] {
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    let (link, target) = ("\(installer.path)/desk", "\(scratch.path)/source")
+    try #require(rename(link, target) == 0)
+    try #require(symlink(target, link) == 0)
+    // A file of the user is only in the target.
+    scratch.write("source/notes.txt", "mine")
+    try installer.remove("desk")
+    #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
+    #expect(scratch.read("source/notes.txt") == "mine")
+  }
+
+  @Test(arguments: [false, true])
+  func `a link that leads to nothing is removed`(hasVersions: Bool) throws {
+    try #require(mkdir(installer.path, 0o755) == 0)
+    if hasVersions {
+      for version in ["1.0.0", "2.0.0"] {
+        _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
+      }
+      try #require(rename("\(installer.path)/desk", "\(scratch.path)/gone") == 0)
+    }
+    try #require(symlink("/nonexistent/desk", "\(installer.path)/desk") == 0)
+    try installer.remove("desk")
+    #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
+  }
+
   @Test func `settings of another bundle are neither shown nor changed`() throws {
     scratch.write("bundles/todo/bundle.yaml", Texts.bundle("desk"))
     let shown = refusal { () throws(BundleInstallerError) in _ = try installer.configured("todo") }
