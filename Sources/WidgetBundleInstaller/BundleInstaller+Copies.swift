@@ -176,7 +176,7 @@ extension BundleInstaller {
   }
 
   /// Whether two paths lead to the same file or folder.
-  private static func isSame(_ one: String, _ other: String) -> Bool {
+  static func isSame(_ one: String, _ other: String) -> Bool {
     var (a, b) = (stat(), stat())
     return stat(one, &a) == 0 && stat(other, &b) == 0
       && (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)

@@ -108,10 +108,19 @@ extension BundleInstaller {
     let item = all.first { $0.id == name }
     let known = item.flatMap { self.id(in: $0) }
     let bundle = known ?? id
+    let hasCopy = all.contains { copy in
+      copy.id != name && copy.declaredID == bundle
+        && !leads(copy.id, toFolder: name, in: bundles)
+    }
     return Removal(
-      folder: name,
-      bundle: all.contains { $0.id != name && $0.declaredID == bundle } ? nil : bundle,
+      folder: name, bundle: hasCopy ? nil : bundle,
       isByName: known == nil && item?.lacksFile == false)
+  }
+
+  /// Whether an entry is a link to another entry, which is a folder and no link.
+  private func leads(_ link: String, toFolder name: String?, in bundles: Folder) -> Bool {
+    guard let name, bundles.entry(name) == .folder else { return false }
+    return BundleInstaller.isSame("\(path)/\(link)", "\(path)/\(name)")
   }
 
   /// The id in the file of a folder, also if the file has mistakes. Nil if nobody can tell it.

@@ -134,6 +134,18 @@ extension BundleInstallerTests {
     #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
   }
 
+  @Test func `a link to the removed folder is no other copy of the bundle`() throws {
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    try #require(symlink("desk", "\(installer.path)/alias") == 0)
+    // The removal of the link itself leaves the bundle.
+    let link = try #require(installer.removal(of: "alias"))
+    #expect(link.folder == "alias" && link.bundle == nil)
+    let removal = try #require(installer.removal(of: "desk"))
+    #expect(removal.folder == "desk" && removal.bundle == "desk")
+    try installer.remove("desk")
+    #expect(scratch.listing("bundles").contains("bundles/.removed-desk"))
+  }
+
   @Test func `the removal of a link deletes the kept versions, and not the link's target`() throws {
     for version in ["1.0.0", "2.0.0"] {
       _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
