@@ -1,5 +1,7 @@
+import Foundation
 import Testing
 import WidgetBundle
+import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
 
@@ -19,6 +21,28 @@ import WidgetModel
     #expect(
       BundleLosses(values: [entry]).text(removed: ["desk"], loss)
         == "bundle desk removed\n  clock: data.note \(words) \"mine\", set by user 4000000000\n")
+  }
+
+  @Test func `the removal of a link loses the values of the bundle that runs from its target`()
+    throws
+  {
+    let root = BundleHost.resolved(NSTemporaryDirectory() + "losses-\(UUID().uuidString)")
+    let files = FileManager.default
+    defer { try? files.removeItem(atPath: root) }
+    let (bundles, source) = ("\(root)/bundles", "\(root)/source/desk")
+    for path in [bundles, source] {
+      try files.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+    try files.createSymbolicLink(atPath: "\(bundles)/desk", withDestinationPath: source)
+    let text = "{bundle: desk, format: 1, version: 1.0.0, kinds: {k: {}}, widgets: {w: {kind: k}}}"
+    try Data(text.utf8).write(to: URL(fileURLWithPath: "\(source)/bundle.yaml"))
+    let removal = try #require(BundleInstaller(path: bundles).removal(of: "desk"))
+    let places = BundleRemoveCommand.places(of: [removal], in: bundles)
+    for (path, isRun) in [
+      ("\(bundles)/desk", true), (source, true), ("\(root)/source/other", false), ("", false),
+    ] {
+      #expect(LostValues.isRun("desk", from: path, in: bundles, at: places) == isRun, "\(path)")
+    }
   }
 
   @Test func `values that nobody can name are announced`() {

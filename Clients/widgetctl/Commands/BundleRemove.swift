@@ -45,7 +45,8 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     }
     let bundles = removals.compactMapValues(\.bundle)
     func names(_ ids: [String]) -> [String] { ids + ids.compactMap { bundles[$0] } }
-    let known = await LostValues.ask(of: Array(bundles.values), in: place, session)
+    let places = BundleRemoveCommand.places(of: Array(removals.values), in: place)
+    let known = await LostValues.ask(of: Array(bundles.values), in: place, at: places, session)
     let there = Set(((try? installer.list()) ?? []).map(\.id))
     let folders = removals.compactMapValues(\.folder).filter { there.contains($0.value) }
     let going = ids.filter { folders[$0] != nil }
@@ -70,7 +71,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
       staying: known == nil
         ? []
         : await StayingWidgets.ask(
-          of: bundles.values.sorted(), in: place, session)
+          of: bundles.values.sorted(), in: place, at: places, session)
     ).takenOver(by: successors)
     var removed: [String] = []
     var failure: CommandFailure?
@@ -106,6 +107,18 @@ struct BundleRemoveCommand: AsyncParsableCommand {
       }
     }
     if let failure { throw failure }
+  }
+
+  /// The places of bundles without links, by bundle.
+  static func places(
+    of removals: [BundleInstaller.Removal], in folder: String
+  ) -> [String: String] {
+    var places: [String: String] = [:]
+    for removal in removals {
+      guard let bundle = removal.bundle, let name = removal.folder else { continue }
+      places[bundle] = BundleStanding.resolved("\(folder)/\(name)")
+    }
+    return places
   }
 
   /// The warning after the removal of a folder whose file has no id that the command could read.

@@ -33,8 +33,10 @@ enum LostValues {
   ///   - bundles: Nil for all bundles.
   ///   - folder: The folder of bundles; nil for the host's. A host may run the bundles from another
   ///     folder.
+  ///   - places: see `isRun`.
   static func ask(
-    of bundles: [String]?, in folder: String? = nil, _ session: Session?
+    of bundles: [String]?, in folder: String? = nil, at places: [String: String] = [:],
+    _ session: Session?
   ) async -> [Entry]? {
     let paths = ["kind", "owners", "data", "parameters", "labels", "presence", "apply_set"]
     guard let session, let mask = try? ReadMask(paths: paths),
@@ -45,7 +47,8 @@ enum LostValues {
         bundles.filter { bundle in
           guard let folder else { return true }
           let shown = widgets.first { $0.widget.id.rawValue == "bundle/\(bundle)" }?.widget
-          return shown?.data["path"]?.plainText.hasPrefix("\(folder)/") == true
+          let path = shown?.data["path"]?.plainText ?? ""
+          return isRun(bundle, from: path, in: folder, at: places)
         })
     }
     let going = widgets.compactMap { tagged -> (String, TaggedWidget)? in
@@ -62,6 +65,17 @@ enum LostValues {
         return entry
       }
     }
+  }
+
+  /// Whether the host runs a bundle from a folder of bundles.
+  ///
+  /// - Parameters:
+  ///   - path: the folder of the bundle, as the host names it. For a link, the path of its target.
+  ///   - places: the places of bundles in the folder of bundles, without links.
+  static func isRun(
+    _ bundle: String, from path: String, in folder: String, at places: [String: String]
+  ) -> Bool {
+    path.hasPrefix("\(folder)/") || places[bundle] == path
   }
 
   /// The warning if the daemon could not be asked before bundles are removed.

@@ -18,10 +18,13 @@ struct StayingWidgets: Hashable, Sendable {
 
   /// Those of each bundle that has some. None if the daemon does not answer.
   ///
-  /// - Parameter folder: The folder of bundles; nil for the host's. A host may run the bundles from
-  ///   another folder.
+  /// - Parameters:
+  ///   - folder: The folder of bundles; nil for the host's. A host may run the bundles from another
+  ///     folder.
+  ///   - places: see `LostValues.isRun`.
   static func ask(
-    of bundles: [String], in folder: String? = nil, _ session: Session?
+    of bundles: [String], in folder: String? = nil, at places: [String: String] = [:],
+    _ session: Session?
   ) async -> [StayingWidgets] {
     guard let session else { return [] }
     var found: [StayingWidgets] = []
@@ -31,7 +34,8 @@ struct StayingWidgets: Hashable, Sendable {
           GetWidgetRequest(id: id), options: session.options
         ).widget, shown.showsBundle
       else { continue }
-      if let folder, shown.data["path"]?.plainText.hasPrefix("\(folder)/") != true { continue }
+      let path = shown.data["path"]?.plainText ?? ""
+      if let folder, !LostValues.isRun(bundle, from: path, in: folder, at: places) { continue }
       if let staying = StayingWidgets(of: bundle, BundleStanding(shown)) { found.append(staying) }
     }
     return found
