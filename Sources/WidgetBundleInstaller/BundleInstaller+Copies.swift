@@ -120,6 +120,11 @@ extension BundleInstaller {
     try? bundles.write(name, WholeBytes([]), isExecutable: false)
   }
 
+  /// Deletes the mark of a former removal, because the bundle is there again.
+  func unmark(_ id: String, in bundles: Folder) {
+    try? bundles.remove(BundleRemovalMark.name(of: id))
+  }
+
   /// A change that puts a version of a bundle into the folder with the bundle's id as its name.
   enum Placement: String {
     case installation

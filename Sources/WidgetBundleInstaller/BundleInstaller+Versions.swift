@@ -54,6 +54,7 @@ extension BundleInstaller {
       guard rename("\(versions.path)/\(name)", "\(path)/\(id)") == 0 else {
         throw Folder.failure("make", "\(path)/\(id)")
       }
+      unmark(id, in: bundles)
       let restored = try bundles.folder(id)
       let loss = BundleInstaller.lossOfSettings(
         of: bundle, missing: "\(path)/\(id)",
@@ -75,6 +76,7 @@ extension BundleInstaller {
     }
     try moveOver(carried, from: try versions.folder(next), to: try bundles.folder(id))
     try prune(id, in: bundles)
+    unmark(id, in: bundles)
     fsync(bundles.descriptor)
     return Outcome(
       bundle: bundle, former: former, wasThere: !isEmpty,

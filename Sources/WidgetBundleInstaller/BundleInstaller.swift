@@ -313,12 +313,13 @@ public struct BundleInstaller: Sendable {
     {
       // Do not install the same content again, even from another archive: that would only drop
       // the former version.
+      unmark(bundle.id, in: bundles)
       return Outcome(
         bundle: bundle, former: bundle.version, wasThere: true, digest: digest,
         warnings: remarks + clashes, formerID: bundle.id, isUnchanged: true)
     }
     let former = try replace(bundle.id, by: rootName, in: bundles)
-    try? bundles.remove(BundleRemovalMark.name(of: bundle.id))
+    unmark(bundle.id, in: bundles)
     fsync(bundles.descriptor)
     return Outcome(
       bundle: bundle, former: former.version, wasThere: former.wasThere, digest: digest,

@@ -134,6 +134,26 @@ extension BundleInstallerTests {
     #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
   }
 
+  /// A removed folder that somebody has moved back by hand has a mark, too.
+  @Test(arguments: ["install", "rollback", "rollback of a missing folder"])
+  func `the mark of a removal goes when the bundle is there again`(change: String) throws {
+    for version in ["1.0.0", "2.0.0"] {
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    scratch.write("bundles/.removed-desk", "")
+    if change == "install" {
+      let outcome = try installer.install(
+        bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+      #expect(outcome.isUnchanged)
+    } else {
+      if change != "rollback" {
+        try #require(rename("\(installer.path)/desk", "\(scratch.path)/gone") == 0)
+      }
+      #expect(try installer.rollback("desk").bundle.version == "1.0.0")
+    }
+    #expect(!scratch.listing("bundles").contains("bundles/.removed-desk"))
+  }
+
   @Test func `a link to the removed folder is no other copy of the bundle`() throws {
     _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     try #require(symlink("desk", "\(installer.path)/alias") == 0)
