@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import WidgetBundle
 import WidgetBundleInstaller
 import WidgetModel
 
