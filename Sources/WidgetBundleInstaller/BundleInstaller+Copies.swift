@@ -120,6 +120,12 @@ extension BundleInstaller {
     try? bundles.write(name, WholeBytes([]), isExecutable: false)
   }
 
+  /// The same for a bundle that somebody had moved to another folder of bundles before its removal.
+  public func markRemoval(of id: String) {
+    guard let bundles = try? Folder(path) else { return }
+    mark(id, in: bundles)
+  }
+
   /// Deletes the mark of a former removal, because the bundle is there again.
   func unmark(_ id: String, in bundles: Folder) {
     try? bundles.remove(BundleRemovalMark.name(of: id))

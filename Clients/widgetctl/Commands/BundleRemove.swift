@@ -58,6 +58,11 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     let standings = known == nil ? [:] : await BundleStanding.all(global)
     // A host removes the widgets.
     let host: BundleHost = known == nil ? .unknown : await BundleHost.ask(global)
+    let moved = MovedBundle.formerPaths(
+      of: Array(bundles.values), in: place, at: places, among: standings)
+    // The removal from a folder that the host does not run changes nothing in the daemon.
+    let isForeign = host.runs(installer.path) == false && !host.ran(installer.path)
+    func isLost(_ bundle: String) -> Bool { !isForeign || moved[bundle] == nil }
     let missing = ids.filter { removals[$0]?.folder == nil }
       .compactMap { MissingFolder.of($0, in: installer.path, among: standings) }
     let gone = Array(bundles.values)
@@ -67,11 +72,12 @@ struct BundleRemoveCommand: AsyncParsableCommand {
       BundleStanding.successors(of: gone, removedFrom: place, whenStarted: host)
     ) { known, _ in known }
     let losses = BundleLosses(
-      values: known ?? [], settings: LostSettings.find(in: folders, of: installer),
+      values: (known ?? []).filter { isLost($0.bundle) },
+      settings: LostSettings.find(in: folders, of: installer),
       staying: known == nil
         ? []
         : await StayingWidgets.ask(
-          of: bundles.values.sorted(), in: place, at: places, session)
+          of: bundles.values.filter(isLost).sorted(), in: place, at: places, session)
     ).takenOver(by: successors)
     var removed: [String] = []
     var failure: CommandFailure?
@@ -82,6 +88,9 @@ struct BundleRemoveCommand: AsyncParsableCommand {
           try installer.remove(id, force: force)
         }
         removed.append(id)
+        if let bundle = bundles[id], let path = moved[bundle], !isForeign {
+          MovedBundle.mark(bundle, movedFrom: path, host)
+        }
       } catch {
         failure = losses.of(names([id])).named(in: error)
       }

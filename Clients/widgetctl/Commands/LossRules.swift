@@ -38,11 +38,16 @@ struct LossRules: Sendable {
 
   /// The rules for some bundles, by bundle. Bundles whose file this process cannot read have none.
   ///
-  /// - Parameter shown: widgets, among them those with the states of the host's bundles.
+  /// - Parameters:
+  ///   - shown: widgets, among them those with the states of the host's bundles.
+  ///   - places: the folders of bundles that somebody may have moved, by bundle.
   static func ask(
-    of bundles: Set<String>, _ shown: [Widget], _ session: Session
+    of bundles: Set<String>, _ shown: [Widget], at places: [String: String] = [:],
+    _ session: Session
   ) async -> [String: LossRules] {
-    let files = bundles.compactMap { id in file(of: id, shown).map { (id, $0) } }
+    let files = bundles.compactMap { id in
+      file(of: id, shown, movedTo: places[id]).map { (id, $0) }
+    }
     guard !files.isEmpty, let kinds = try? await session.kinds().kinds.map(\.kind) else {
       return [:]
     }
@@ -50,12 +55,22 @@ struct LossRules: Sendable {
   }
 
   /// The file from which the host runs a bundle; nil if this process cannot read it.
-  static func file(of bundle: String, _ shown: [Widget]) -> Bundle? {
+  ///
+  /// - Parameter place: the folder with the file if the host's folder has none. Somebody may have
+  ///   moved the folder.
+  static func file(
+    of bundle: String, _ shown: [Widget], movedTo place: String? = nil
+  ) -> Bundle? {
     guard let widget = shown.first(where: { $0.id.rawValue == "bundle/\(bundle)" }),
-      widget.showsBundle, case .string(let path)? = widget.data["path"],
-      let found = (try? BundleInstaller.anywhere.read(at: path))?.bundle, found.id == bundle
+      widget.showsBundle, case .string(let path)? = widget.data["path"]
     else { return nil }
-    return found
+    for folder in [path, place].compactMap(\.self) {
+      guard let found = (try? BundleInstaller.anywhere.read(at: folder))?.bundle,
+        found.id == bundle
+      else { continue }
+      return found
+    }
+    return nil
   }
 
   /// The files with the sources of a bundle's kinds, and of the bundle in whose place it is installed.

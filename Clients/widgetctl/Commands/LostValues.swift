@@ -49,6 +49,7 @@ enum LostValues {
           let shown = widgets.first { $0.widget.id.rawValue == "bundle/\(bundle)" }?.widget
           let path = shown?.data["path"]?.plainText ?? ""
           return isRun(bundle, from: path, in: folder, at: places)
+            || MovedBundle.isGone(bundle, from: path)
         })
     }
     let going = widgets.compactMap { tagged -> (String, TaggedWidget)? in
@@ -57,7 +58,8 @@ enum LostValues {
       else { return nil }
       return (bundle, tagged)
     }
-    let rules = await LossRules.ask(of: Set(going.map(\.0)), widgets.map(\.widget), session)
+    let rules = await LossRules.ask(
+      of: Set(going.map(\.0)), widgets.map(\.widget), at: places, session)
     return going.flatMap { bundle, tagged in
       entries(of: tagged.widget, tagged.owners, by: rules[bundle]).map { entry in
         var entry = entry

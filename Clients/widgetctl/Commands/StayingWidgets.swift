@@ -35,7 +35,11 @@ struct StayingWidgets: Hashable, Sendable {
         ).widget, shown.showsBundle
       else { continue }
       let path = shown.data["path"]?.plainText ?? ""
-      if let folder, !LostValues.isRun(bundle, from: path, in: folder, at: places) { continue }
+      if let folder, !LostValues.isRun(bundle, from: path, in: folder, at: places),
+        !MovedBundle.isGone(bundle, from: path)
+      {
+        continue
+      }
       if let staying = StayingWidgets(of: bundle, BundleStanding(shown)) { found.append(staying) }
     }
     return found
