@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import WidgetBundle
+import WidgetBundleInstaller
 import WidgetModel
 
 @testable import widgetctl
@@ -101,6 +102,49 @@ struct MissingFolderTests {
         == "the folder \(folder)/b of bundle b is missing, so only its kept versions and its widgets "
         + "are removed. If you moved the folder, its files are still there")
     #expect(MissingFolder.of("c", in: folder, among: standings) == nil)
+  }
+
+  /// The folder of one bundle had the id of another one as its name.
+  @Test func `the id of a missing bundle counts before the names of folders`() throws {
+    let folder = BundleHost.resolved(NSTemporaryDirectory() + "bundles-\(UUID().uuidString)")
+    func standing(_ id: String, _ name: String, isTold: Bool = false) -> BundleStanding {
+      var widget = Samples.widget
+      let told = "the folder \(folder)/\(name) has no bundle file; put the file or folder back"
+      widget.data = [
+        "id": .string(id), "path": .string("\(folder)/\(name)"), "state": .string("failed"),
+        "problem": .string(isTold ? told : ""),
+      ]
+      return BundleStanding(widget)
+    }
+    let known = [standing("todo", "t"), standing("desq", "todo")]
+    let standings = Dictionary(uniqueKeysWithValues: known.map { ($0.path, $0) })
+    func path(_ id: String) -> String? {
+      MissingFolder.of(id, in: folder, among: standings)?.path
+    }
+    #expect(path("desq") == "\(folder)/todo")
+    #expect(path("todo") == "\(folder)/t")
+    // The name of a folder counts if no bundle has it as its id.
+    #expect(MissingFolder.of("t", in: folder, among: standings)?.bundle == "todo")
+    #expect(path("desk") == nil)
+    for isTold in [false, true] {
+      let known = [standing("todo", "t", isTold: isTold), standing("desq", "todo", isTold: isTold)]
+      let standings = Dictionary(uniqueKeysWithValues: known.map { ($0.path, $0) })
+      for (id, name) in [("todo", "t"), ("desq", "todo")] {
+        let words = BundleRemote.absence(of: id, among: standings, .running(folders: [folder]))
+        #expect(words?.hasPrefix("the folder \(folder)/\(name) of bundle \(id) is missing") == true)
+      }
+    }
+  }
+
+  @Test func `an error about a known bundle does not suggest another one`() {
+    let list = "`widgetctl bundle ls` lists the bundles"
+    let error = BundleInstallerError.notFound(
+      "there is no bundle \"desq\"", hint: "did you mean \"desk\"? \(list)")
+    guard case .notFound(_, let hint) = error.withoutSuggestion else {
+      Issue.record("another error")
+      return
+    }
+    #expect(hint == list)
   }
 
   @Test func `an installation does not make a missing folder whose bundles wait for it`() throws {

@@ -93,7 +93,9 @@ struct BundleFolderOptions: ParsableArguments {
       }
       let host = await BundleHost.ask(global)
       guard let words = host.place(of: id, besides: installer.path, isNamed: folder != nil) else {
-        return try carryOut { () throws(BundleInstallerError) in throw error }
+        let isKnown = await BundleStanding.all(global).values.contains { $0.id == id }
+        let told = isKnown ? error.withoutSuggestion : error
+        return try carryOut { () throws(BundleInstallerError) in throw told }
       }
       throw CommandFailure(.notFound, "there is no bundle \"\(id)\" in \(installer.path); \(words)")
     }
@@ -156,6 +158,14 @@ extension CommandFailure {
 }
 
 extension BundleInstallerError {
+  /// The same without the question for another name.
+  var withoutSuggestion: BundleInstallerError {
+    guard case .notFound(let message, let hint) = self, hint.hasPrefix("did you mean "),
+      let end = hint.ranges(of: "? ").first
+    else { return self }
+    return .notFound(message, hint: String(hint[end.upperBound...]))
+  }
+
   /// The same, with an option added to the commands of its hint.
   fileprivate func advising(_ option: String) -> BundleInstallerError {
     switch self {

@@ -125,9 +125,11 @@ enum BundleRemote {
     guard case .running(let folders, _, _) = host, let first = folders.first else { return nil }
     let folder = BundleHost.resolved(first)
     // The host has not noticed yet that the folder is gone.
-    if let standing = standings["\(folder)/\(name)"], !standing.isElsewhere {
+    let known = MissingFolder.known(name, in: folder, among: standings)
+    let former = known?.path ?? "\(folder)/\(name)"
+    if let standing = standings[former], !standing.isElsewhere {
       guard !BundleStanding.wasRemoved(standing.id, from: folder) else { return nil }
-      return MissingFolder.of(standing, at: "\(folder)/\(name)").failure
+      return MissingFolder.of(standing, at: former).failure
     }
     let others = standings.filter { $0.key.hasSuffix("/\(name)") && !$0.value.isElsewhere }
     guard let path = host.order.sorted(others.keys).first, let place = others[path]?.folder else {

@@ -64,7 +64,9 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     let isForeign = host.runs(installer.path) == false && !host.ran(installer.path)
     func isLost(_ bundle: String) -> Bool { !isForeign || moved[bundle] == nil }
     let missing = ids.filter { removals[$0]?.folder == nil }
-      .compactMap { MissingFolder.of($0, in: installer.path, among: standings) }
+      .compactMap { id in
+        MissingFolder.of(id, in: installer.path, among: standings).map { (id, $0) }
+      }
     let gone = Array(bundles.values)
     let successors = BundleStanding.successors(
       of: gone, removedFrom: place, among: standings, in: host.order
@@ -100,7 +102,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
       for id in removed where removals[id]?.isByName == true {
         BundleText.warn(BundleRemoveCommand.unreadable(id, in: installer.path))
       }
-      for folder in missing where removed.contains(folder.name) {
+      for (id, folder) in missing where removed.contains(id) {
         let isTakenOver = lost.successors[folder.bundle] != nil
         BundleText.warn(isTakenOver ? folder.remainsOfVersions : folder.remains)
       }

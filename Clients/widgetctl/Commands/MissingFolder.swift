@@ -28,10 +28,23 @@ struct MissingFolder: Hashable, Sendable {
   static func of(
     _ bundle: String, in folder: String, among standings: [String: BundleStanding]
   ) -> MissingFolder? {
-    guard let place = path(of: bundle, in: folder), let standing = standings[place] else {
-      return nil
-    }
+    guard let place = path(of: bundle, in: folder) else { return nil }
+    // The folder with this name can have had another bundle.
+    let known = known(bundle, in: BundleHost.resolved(folder), among: standings)
+    if let known, access(known.path, F_OK) != 0 { return of(known.standing, at: known.path) }
+    guard let standing = standings[place] else { return nil }
     return of(standing, at: place)
+  }
+
+  /// The bundle with an id in a folder of bundles, with its folder, as the daemon knows it.
+  static func known(
+    _ bundle: String, in folder: String, among standings: [String: BundleStanding]
+  ) -> (path: String, standing: BundleStanding)? {
+    let found = standings.filter { path, standing in
+      standing.id == bundle && standing.original == nil
+        && path.lastIndex(of: "/").map { path[..<$0] == folder } == true
+    }
+    return found.min { $0.key < $1.key }.map { (path: $0.key, standing: $0.value) }
   }
 
   /// - Parameter path: of the folder.
@@ -99,16 +112,17 @@ struct MissingFolder: Hashable, Sendable {
   /// A bundle whose folder the host misses; nil if it does not say so.
   ///
   /// - Parameters:
-  ///   - name: of the folder.
+  ///   - name: the id. If the daemon knows no such bundle, the name of the folder.
   ///   - standings: of all bundles, by their folders.
   static func ofHost(
     _ name: String, among standings: [String: BundleStanding]
   ) -> MissingFolder? {
-    let found = standings.first { path, standing in
-      path.hasSuffix("/\(name)")
-        && (standing.problem.hasPrefix(BundleFileName.missing(from: path))
-          || standing.problem.contains(" does not exist, so \(path) "))
+    let missing = standings.filter { path, standing in
+      standing.problem.hasPrefix(BundleFileName.missing(from: path))
+        || standing.problem.contains(" does not exist, so \(path) ")
     }
+    let found =
+      missing.first { $0.value.id == name } ?? missing.first { $0.key.hasSuffix("/\(name)") }
     return found.map { path, standing in
       MissingFolder(bundle: standing.id, path: path, problem: standing.problem)
     }
