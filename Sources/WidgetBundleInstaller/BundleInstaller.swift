@@ -385,9 +385,14 @@ public struct BundleInstaller: Sendable {
 
   func isLink(_ id: String, to target: String) -> BundleInstallerError {
     .refused(
-      "\(path)/\(id) is a link to \(target)",
+      "\(path)/\(id)\(BundleInstaller.linkWords)\(target)",
       hint: "change the bundle there, or remove the link with `widgetctl bundle rm \(id)`")
   }
+
+  private static let linkWords = " is a link to "
+
+  /// Whether the message of an error says that the place of a bundle has a link.
+  public static func isAboutLink(_ message: String) -> Bool { message.contains(linkWords) }
 
   private static let noBundleWords = "there is no bundle"
 

@@ -245,6 +245,27 @@ import WidgetModel
     #expect(LostSettings.isUnknown(in: answer) == isUnknown)
   }
 
+  @Test(
+    arguments: [
+      (.invalidArgument, "/b/st is a link to /src/st; change the bundle there", .named([])),
+      (.notFound, "there is no bundle \"st\"", .named([])),
+      (.invalidArgument, "/b/st/bundle.yaml:1:1: unknown key", .unknown),
+    ] as [(StatusCode, String, LostSettings.Answer)])
+  func `a removal over the socket does not claim settings that may not exist`(
+    code: StatusCode, message: String, answer: LostSettings.Answer
+  ) {
+    let error = ClientError.status(RPCStatus(code: code, message: message))
+    #expect(LostSettings.answer(to: error) == answer)
+    #expect(
+      LostSettings.warning(removing: "st", answer)
+        == (answer == .unknown
+          ? "if you have set settings of bundle st with `widgetctl bundle set`, they are deleted, too"
+          : nil))
+    #expect(
+      LostSettings.warning(removing: "st", .hidden)?.hasSuffix(
+        "for bundle st cannot be named, and are deleted with the bundle") == true)
+  }
+
   @Test func `a removal that needs --force names the values first`() throws {
     let entry = LostValues.Entry(
       widget: Samples.id("w"),

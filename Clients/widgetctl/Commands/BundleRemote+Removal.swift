@@ -16,7 +16,6 @@ extension BundleRemote {
       !host.runsLater(BundleStanding.folder(of: $0, among: standings))
     }
     let known = await LostValues.ask(of: going, session)
-    if known == nil { BundleText.warn(LostValues.unknown(ids)) }
     let successors = host.firstFolder.map {
       BundleStanding.successors(
         of: going, removedFrom: BundleHost.resolved($0), among: standings, in: host.order)
@@ -26,13 +25,11 @@ extension BundleRemote {
       staying: known == nil ? [] : await StayingWidgets.ask(of: going, session)
     ).takenOver(by: successors ?? [:])
     // Nothing is lost if the removal is refused.
-    var unnamed: Set<String> = []
+    var answers: [String: LostSettings.Answer] = [:]
     for id in ids {
-      if let settings = await LostSettings.ask(of: id, force: force, session) {
-        losses.settings += settings
-      } else {
-        unnamed.insert(id)
-      }
+      let answer = await LostSettings.ask(of: id, force: force, session)
+      if case .named(let settings) = answer { losses.settings += settings }
+      answers[id] = answer
     }
     var removed: [String] = []
     var failure: (any Error)?
@@ -43,7 +40,7 @@ extension BundleRemote {
             DeleteBundleRequest(id: id, force: force), options: session.options)
         }
         removed.append(id)
-        if unnamed.contains(id) { BundleText.warn(LostSettings.unknown(id)) }
+        if let words = LostSettings.warning(removing: id, answers[id]) { BundleText.warn(words) }
       } catch let error as CommandFailure {
         failure = losses.of([id, bundles[id] ?? id]).named(in: error)
       } catch {
@@ -51,6 +48,7 @@ extension BundleRemote {
       }
     }
     if !removed.isEmpty {
+      if known == nil { BundleText.warn(LostValues.unknown(removed)) }
       let lost = losses.of(removed + removed.compactMap { bundles[$0] })
       session.printer.print(LostValues.document(removed: removed, lost)) {
         lost.text(removed: removed, .done)

@@ -50,11 +50,8 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     let there = Set(((try? installer.list()) ?? []).map(\.id))
     let folders = removals.compactMapValues(\.folder).filter { there.contains($0.value) }
     let going = ids.filter { folders[$0] != nil }
-    if known == nil, !going.isEmpty { BundleText.warn(LostValues.unknown(going)) }
     // Without --force, the removal is refused, and the refusal names the mistake.
-    for id in going where force && installer.hidesSettings(of: folders[id] ?? id) {
-      BundleText.warn(LostSettings.unknown(id))
-    }
+    let hidden = going.filter { force && installer.hidesSettings(of: folders[$0] ?? $0) }
     let standings = known == nil ? [:] : await BundleStanding.all(global)
     // A host removes the widgets.
     let host: BundleHost = known == nil ? .unknown : await BundleHost.ask(global)
@@ -99,6 +96,9 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     }
     if !removed.isEmpty {
       let lost = losses.of(names(removed))
+      let unknown = known == nil ? going.filter { removed.contains($0) } : []
+      if !unknown.isEmpty { BundleText.warn(LostValues.unknown(unknown)) }
+      for id in hidden where removed.contains(id) { BundleText.warn(LostSettings.unnamed(id)) }
       for id in removed where removals[id]?.isByName == true {
         BundleText.warn(BundleRemoveCommand.unreadable(id, in: installer.path))
       }

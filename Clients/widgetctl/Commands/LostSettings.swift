@@ -50,23 +50,38 @@ struct LostSettings: Hashable, Sendable {
     }
   }
 
+  /// What the host tells about the settings of a bundle.
+  enum Answer: Hashable, Sendable {
+    case named([LostSettings])
+    /// The file of settings has a mistake, so nobody can name its values.
+    case hidden
+    /// There may be no settings.
+    case unknown
+  }
+
   /// The same in the folder of the host, which names the values that differ from the defaults, and
-  /// those that the installed version does not take. Nil if the host does not name them.
+  /// those that the installed version does not take.
   ///
   /// - Parameter force: whether the bundle is removed even if nobody can name the values.
   static func ask(
     of bundle: String, force: Bool, _ session: Session
-  ) async -> [LostSettings]? {
+  ) async -> Answer {
     do throws(ClientError) {
       let request = SetBundleDefaultsRequest(id: bundle, values: [:], unset: [])
       let answer = try await session.client.setBundleDefaults(request, options: session.options)
-      if force, isUnknown(in: answer) { return nil }
-      return [LostSettings(of: bundle, answer)].compactMap(\.self)
+      if force, isUnknown(in: answer) { return .hidden }
+      return .named([LostSettings(of: bundle, answer)].compactMap(\.self))
     } catch {
-      // The removal fails for the same reason, and reports it.
-      let code = error.status?.code
-      return code == .notFound || code == .unavailable || code == .permissionDenied ? [] : nil
+      return self.answer(to: error)
     }
+  }
+
+  static func answer(to error: ClientError) -> Answer {
+    // The removal fails for the same reason, and reports it.
+    let code = error.status?.code
+    if code == .notFound || code == .unavailable || code == .permissionDenied { return .named([]) }
+    // The settings are in the folder that the link leads to, which stays.
+    return BundleInstaller.isAboutLink(error.status?.message ?? "") ? .named([]) : .unknown
   }
 
   /// Whether an answer of the host does not name the values, because the file has a mistake.
@@ -84,8 +99,19 @@ struct LostSettings: Hashable, Sendable {
       of: bundle, values, unused: answer.warnings.compactMap(BundleDefaults.unusedValue(in:)))
   }
 
-  /// The warning if the host does not name the values before bundles are removed.
-  static func unknown(_ bundle: String) -> String {
+  /// The warning after a removal; nil if all values are named.
+  static func warning(removing bundle: String, _ answer: Answer?) -> String? {
+    switch answer {
+    case .hidden?: unnamed(bundle)
+    case .unknown?:
+      "if you have set settings of bundle \(bundle) with `widgetctl bundle set`, they are deleted, "
+        + "too"
+    case .named?, nil: nil
+    }
+  }
+
+  /// The warning about settings that nobody can name.
+  static func unnamed(_ bundle: String) -> String {
     "the values that you have set with `widgetctl bundle set` for bundle \(bundle) cannot be named, "
       + "and are deleted with the bundle"
   }
