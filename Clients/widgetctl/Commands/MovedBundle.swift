@@ -32,7 +32,8 @@ enum MovedBundle {
     return BundleFolderOptions.installer(at: parent).folder(having: bundle) == nil
   }
 
-  /// Tells the next turn of the host that the bundle was removed, and not only moved.
+  /// Tells the host that a bundle was removed after the move. Otherwise, the host waits for the
+  /// bundle, because a mark counts only in the folder of bundles that had the bundle.
   static func mark(_ bundle: String, movedFrom path: String, _ host: BundleHost) {
     guard let parent = parent(of: path), host.ran(parent), isGone(bundle, from: path) else {
       return
