@@ -391,34 +391,6 @@ struct BundleOutlookTests {
     #expect(BundleStanding(widget).text == told)
   }
 
-  @Test func `values that do not fit the bundle's kind are named`() throws {
-    let name = try kind()
-    let shape = Kind(
-      name: name,
-      data: [
-        Field(name: "n", type: .string), Field(name: "m", type: .int),
-        Field(name: "face", type: .string, choices: [.string("smile")]),
-      ])
-    let before = Kind(
-      name: name, data: [Field(name: "n", type: .int, defaultValue: .int(1))])
-    func widget(_ id: String, _ data: ValueMap) throws -> Widget {
-      Widget(id: try #require(WidgetID(id)), kind: name, data: data)
-    }
-    let widgets = [
-      try widget("a", ["n": .int(2), "m": .int(3)]), try widget("b", ["n": .int(1)]),
-      try widget("c", ["other": .bool(true), "n": .null]),
-      try widget("d", ["face": .string("frown")]), try widget("e", ["face": .string("smile")]),
-    ]
-    let remark = try #require(BundleOutlook.misfits(shape, widgets, before: before))
-    #expect(remark.message.hasPrefix("3 values do not fit the kind"))
-    #expect(remark.message.hasSuffix(": a data.n, c data.other, d data.face"))
-    #expect(
-      remark.hint
-        == "the daemon sets aside the values that users have set, and uses them again when they fit; "
-        + "`widgetctl get ID --owners` shows these values")
-    #expect(BundleOutlook.misfits(shape, [], before: before) == nil)
-  }
-
   private func bundle(ofKind kind: String) throws -> Bundle {
     try BundleReader.read(
       "bundle: b\nformat: 1\nversion: 1.0.0\nkinds: {clock: {}}\n"

@@ -361,6 +361,7 @@ struct BundleRollbackCommand: AsyncParsableCommand {
     var lost = LostValues.warnings(
       values ?? [], restored: outcome.bundle.version, restored.compactMap { $0.id?.rawValue }
     ) { id, kind in restored.contains { $0.id == id && $0.kind != kind } }
+    lost += BundleOutlook.misfits(values ?? [], restored: outcome.bundle)
     if let words = LostValues.unknown(replacing: former, by: restored) { lost.append(words) }
     let refusals =
       await BundleOutlook.of(outcome.bundle, global, beside: installer.path)?

@@ -131,6 +131,7 @@ struct BundleOutlook: Hashable, Sendable {
     let occupantSet = occupant.map { "bundle/\($0.id)" }
     if let occupantSet { inherited.insert(occupantSet) }
     let own = inherited.union([set])
+    let files = LossRules.files(of: bundle, replacing: occupant, arrival, shown)
     var registered: [KindName: Kind] = [:]
     for kind in bundle.kinds.map(\.kind) {
       let name = kind.name
@@ -147,13 +148,15 @@ struct BundleOutlook: Hashable, Sendable {
         continue
       }
       let mask = try ReadMask(paths: ["id", "kind", "apply_set", "owners", "data", "parameters"])
-      let widgets = try await client.all(Selector(kinds: [name]), mask, options).map(\.widget)
-      let others = widgets.filter { !own.contains($0.applySet) && !declared.contains($0.id) }
+      let widgets = try await client.all(Selector(kinds: [name]), mask, options)
+      let others = widgets.map(\.widget)
+        .filter { !own.contains($0.applySet) && !declared.contains($0.id) }
         .map(\.id.rawValue)
       if let remark = shared(name, others, isRegistered: provider != nil) {
         outlook.remarks.append(remark)
       }
-      if let remark = misfits(kind, widgets, before: registered[name]) {
+      let rules = LossRules([registered[name]].compactMap(\.self), in: files)
+      if let remark = misfits(kind, widgets, of: own, before: registered[name], by: rules) {
         outlook.remarks.append(remark)
       }
     }
@@ -167,7 +170,6 @@ struct BundleOutlook: Hashable, Sendable {
       outlook.remarks += try await BundleOutlook.dropped(
         dropped(by: former), of: own, keeping: declared, client, options)
     }
-    let files = LossRules.files(of: bundle, replacing: occupant, arrival, shown)
     outlook.remarks += try await leaving(
       set, keeping: declared, arrival: arrival, files: files, client, options
     ) {
@@ -349,35 +351,6 @@ struct BundleOutlook: Hashable, Sendable {
         message: "\(count) of kind \"\(kind)\" that others created "
           + "\(ids.count == 1 ? "gets" : "get") the fields and the content of the bundle's kind: \(list)",
         hint: "the owners stay; to keep the widgets as they are, rename the kind")
-  }
-
-  /// The values of widgets that do not fit the bundle's kind.
-  ///
-  /// - Parameter before: the kind as it is registered. Its defaults do not count.
-  static func misfits(_ kind: Kind, _ widgets: [Widget], before: Kind?) -> Remark? {
-    var paths: [String] = []
-    func look(
-      _ id: WidgetID, _ part: FieldOwner.Part, _ values: ValueMap, _ fields: [Field],
-      _ former: [Field]?
-    ) {
-      for entry in values.entries where entry.value != .null {
-        let field = fields.first { $0.name == entry.key }
-        let fits = field.map { $0.fitted(entry.value) != nil } ?? kind.isOpen
-        let isDefault = former?.first { $0.name == entry.key }?.defaultValue == entry.value
-        if !fits, !isDefault { paths.append("\(id) \(part.path(entry.key))") }
-      }
-    }
-    for widget in widgets {
-      look(widget.id, .data, widget.data, kind.data, before?.data)
-      look(widget.id, .parameters, widget.parameters, kind.parameters, before?.parameters)
-    }
-    guard !paths.isEmpty else { return nil }
-    let count = paths.count == 1 ? "1 value does" : "\(paths.count) values do"
-    return Remark(
-      path: "kinds.\(kind.name)",
-      message: "\(count) not fit the kind \"\(kind.name)\" of the bundle: \(shortened(paths))",
-      hint: "the daemon sets aside the values that users have set, and uses them again when they "
-        + "fit; `widgetctl get ID --owners` shows these values")
   }
 
   /// The fields that keep their value, though the file declares another.

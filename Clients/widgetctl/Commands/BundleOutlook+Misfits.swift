@@ -1,0 +1,129 @@
+import WidgetBundle
+import WidgetClient
+import WidgetModel
+
+// The values of widgets that do not fit the kinds of a version.
+extension BundleOutlook {
+  /// A value that does not fit the kind of its widget.
+  struct Misfit: Hashable, Sendable {
+    let widget: WidgetID
+    let field: FieldOwner
+    /// Whether the daemon sets the value aside. Other values are lost.
+    let isAside: Bool
+
+    var name: String { "\(widget) \(field.path)" }
+
+    var author: String {
+      field.isManaged ? OwnerName.words(ofSet: field.owner) : "an event or an action"
+    }
+  }
+
+  /// The values of widgets that do not fit the bundle's kind.
+  ///
+  /// - Parameters:
+  ///   - sets: of the bundle, and of the bundles whose widgets it gets. The values of their files
+  ///     follow the new file.
+  ///   - before: the kind as it is registered. Its defaults do not count.
+  ///   - rules: of the values that no user has set, and that are lost.
+  static func misfits(
+    _ kind: Kind, _ widgets: [TaggedWidget], of sets: Set<String> = [], before: Kind?,
+    by rules: LossRules = LossRules()
+  ) -> Remark? {
+    misfits(
+      kind.name,
+      widgets.flatMap { misfits(kind, in: $0, of: sets, before: before, by: rules) })
+  }
+
+  private static func misfits(
+    _ kind: Kind, in known: TaggedWidget, of sets: Set<String>, before: Kind?, by rules: LossRules
+  ) -> [Misfit] {
+    let widget = known.widget
+    let recorded = known.owners.filter { !$0.isAside }
+    // The daemon records no owners for a widget that no set declares, and sets all its values aside.
+    let isUndeclared = widget.applySet.isEmpty && recorded.isEmpty
+    let lost = rules.values(of: widget, recorded)
+    var found: [Misfit] = []
+    func look(
+      _ part: FieldOwner.Part, _ values: ValueMap, _ fields: [Field], _ former: [Field]?
+    ) {
+      for entry in values.entries where entry.value != .null {
+        guard !fits(entry.value, fields.first { $0.name == entry.key }, of: kind) else { continue }
+        let path = part.path(entry.key)
+        let owner = recorded.first { $0.path == path }
+        let isDefault = former?.first { $0.name == entry.key }?.defaultValue == entry.value
+        if let owner, owner.isUsers {
+          found.append(Misfit(widget: widget.id, field: owner, isAside: true))
+        } else if isDefault {
+          continue
+        } else if isUndeclared {
+          let field = FieldOwner(path: path, owner: FieldOwner.earlier)
+          found.append(Misfit(widget: widget.id, field: field, isAside: true))
+        } else if let owner, owner.isManaged {
+          guard !sets.contains(owner.owner) else { continue }
+          found.append(Misfit(widget: widget.id, field: owner, isAside: false))
+        } else if let field = lost.first(where: { $0.path == path }) {
+          found.append(Misfit(widget: widget.id, field: field, isAside: false))
+        }
+      }
+    }
+    look(.data, widget.data, kind.data, before?.data)
+    look(.parameters, widget.parameters, kind.parameters, before?.parameters)
+    return found
+  }
+
+  /// - Parameter field: of the kind; nil if the kind does not declare the value's field.
+  private static func fits(_ value: Value, _ field: Field?, of kind: Kind) -> Bool {
+    field.map { $0.fitted(value) != nil } ?? kind.isOpen
+  }
+
+  /// The values that do not fit the kinds of a version that a rollback has restored.
+  ///
+  /// - Parameter values: of the bundle's widgets, before the rollback.
+  static func misfits(_ values: [LostValues.Entry], restored bundle: Bundle) -> [String] {
+    bundle.kinds.map(\.kind).compactMap { kind -> String? in
+      let found = values.compactMap { entry -> Misfit? in
+        guard entry.kind == kind.name, let value = entry.field.declared,
+          let (part, key) = FieldOwner.parse(entry.field.path), part != .labels,
+          bundle.widgets.contains(where: { $0.id == entry.widget && $0.kind == kind.name })
+        else { return nil }
+        let fields = part == .data ? kind.data : kind.parameters
+        guard !fits(value, fields.first(where: { $0.name == key }), of: kind) else { return nil }
+        return Misfit(
+          widget: entry.widget, field: entry.field,
+          isAside: entry.field.isUsers || entry.field.owner == FieldOwner.earlier)
+      }
+      guard let remark = misfits(kind.name, found, isRestored: true) else { return nil }
+      return remark.hint.isEmpty ? remark.message : remark.text
+    }
+  }
+
+  /// - Parameter isRestored: whether the version is there already, so that nobody can change it first.
+  private static func misfits(
+    _ kind: KindName, _ found: [Misfit], isRestored: Bool = false
+  ) -> Remark? {
+    guard !found.isEmpty else { return nil }
+    let aside = found.filter(\.isAside)
+    let lost = found.filter { !$0.isAside }
+    let count = found.count == 1 ? "1 value does" : "\(found.count) values do"
+    var message = "\(count) not fit the kind \"\(kind)\" of the bundle"
+    var hints: [String] = []
+    if !aside.isEmpty {
+      message += ": \(shortened(aside.map(\.name)))"
+      hints.append(
+        "the daemon sets aside the values that users have set, and uses them again when they fit; "
+          + "`widgetctl get ID --owners` shows these values")
+    }
+    if !lost.isEmpty {
+      let authors = Set(lost.map(\.author)).sorted().joined(separator: " or ")
+      message += "; lost: \(shortened(lost.map(\.name))), set by \(authors)"
+      if !isRestored {
+        hints.append(
+          lost.count == 1
+            ? "to keep the lost value, leave its field in the kind as it is"
+            : "to keep the lost values, leave their fields in the kind as they are")
+      }
+    }
+    return Remark(
+      path: "kinds.\(kind)", message: message, hint: hints.joined(separator: "; "))
+  }
+}

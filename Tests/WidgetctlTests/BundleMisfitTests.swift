@@ -1,0 +1,108 @@
+import Testing
+import WidgetBundle
+import WidgetClient
+import WidgetModel
+import WidgetProto
+
+@testable import widgetctl
+
+/// The values of widgets that do not fit the kind of a version.
+struct BundleMisfitTests {
+  @Test func `values that do not fit the bundle's kind are named`() throws {
+    let name = Samples.kind("gauge")
+    let shape = Kind(
+      name: name,
+      data: [
+        Field(name: "n", type: .string), Field(name: "m", type: .int),
+        Field(name: "face", type: .string, choices: [.string("smile")]),
+      ])
+    let before = Kind(
+      name: name, data: [Field(name: "n", type: .int, defaultValue: .int(1))])
+    func widget(_ id: String, _ data: ValueMap) throws -> TaggedWidget {
+      TaggedWidget(widget: Widget(id: try #require(WidgetID(id)), kind: name, data: data))
+    }
+    let widgets = [
+      try widget("a", ["n": .int(2), "m": .int(3)]), try widget("b", ["n": .int(1)]),
+      try widget("c", ["other": .bool(true), "n": .null]),
+      try widget("d", ["face": .string("frown")]), try widget("e", ["face": .string("smile")]),
+    ]
+    let remark = try #require(BundleOutlook.misfits(shape, widgets, before: before))
+    #expect(remark.message.hasPrefix("3 values do not fit the kind"))
+    #expect(remark.message.hasSuffix(": a data.n, c data.other, d data.face"))
+    #expect(
+      remark.hint
+        == "the daemon sets aside the values that users have set, and uses them again when they fit; "
+        + "`widgetctl get ID --owners` shows these values")
+    #expect(BundleOutlook.misfits(shape, [], before: before) == nil)
+  }
+
+  /// A version whose kind has these fields.
+  private func version(_ data: String) throws -> Bundle {
+    try BundleReader.read(
+      """
+      {bundle: fd, format: 1, version: 1.0.0,
+       kinds: {fd.k: {data: {\(data)}, content: {label: x}}},
+       widgets: {fdw: {kind: fd.k}}}
+      """)
+  }
+
+  private func widget(_ former: Bundle) -> TaggedWidget {
+    TaggedWidget(
+      widget: Widget(
+        id: Samples.id("fdw"), kind: former.kinds[0].kind.name,
+        data: ["red": .int(3), "text": .string("mine")], applySet: "bundle/fd"),
+      owners: [FieldOwner(path: "data.text", owner: "user 77")])
+  }
+
+  @Test func `values of events are lost, and those of users are set aside`() throws {
+    let former = try version("red: 0, text: a")
+    let next = try version("other: 0")
+    let before = former.kinds[0].kind
+    let rules = LossRules([before], in: [former])
+    let remark = try #require(
+      BundleOutlook.misfits(
+        next.kinds[0].kind, [widget(former)], of: ["bundle/fd"], before: before, by: rules))
+    #expect(
+      remark.message
+        == "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.text; lost: fdw data.red, "
+        + "set by an event or an action")
+    #expect(remark.hint.hasPrefix("the daemon sets aside the values that users have set, and uses"))
+    #expect(
+      remark.hint.hasSuffix("; to keep the lost value, leave its field in the kind as it is"))
+  }
+
+  @Test func `a value of an event is not said to be set aside`() throws {
+    let former = try version("red: 0, text: a")
+    let next = try version("text: a")
+    let before = former.kinds[0].kind
+    let remark = try #require(
+      BundleOutlook.misfits(
+        next.kinds[0].kind, [widget(former)], of: ["bundle/fd"], before: before,
+        by: LossRules([before], in: [former])))
+    #expect(
+      remark.text
+        == "1 value does not fit the kind \"fd.k\" of the bundle; lost: fdw data.red, set by an "
+        + "event or an action; to keep the lost value, leave its field in the kind as it is")
+  }
+
+  @Test func `a rollback names the values that do not fit the restored version`() throws {
+    let former = try version("red: 0, text: a")
+    let known = widget(former)
+    let rules = LossRules([former.kinds[0].kind], in: [former])
+    let values = LostValues.entries(of: known.widget, known.owners, by: rules).map { entry in
+      var entry = entry
+      entry.kind = known.widget.kind
+      return entry
+    }
+    #expect(BundleOutlook.misfits(values, restored: former).isEmpty)
+    #expect(
+      BundleOutlook.misfits(values, restored: try version("text: a")) == [
+        "1 value does not fit the kind \"fd.k\" of the bundle; lost: fdw data.red, set by an event "
+          + "or an action"
+      ])
+    #expect(
+      BundleOutlook.misfits(values, restored: try version("other: 0")).first?.hasPrefix(
+        "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.text; lost: fdw data.red, ")
+        == true)
+  }
+}
