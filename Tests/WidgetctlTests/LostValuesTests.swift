@@ -122,6 +122,23 @@ import WidgetModel
         + "version, their values are lost")
   }
 
+  @Test func `a comparison without a daemon names the widgets whose values nobody knows`() throws {
+    let root = BundleHost.resolved(NSTemporaryDirectory() + "diff-\(UUID().uuidString)")
+    let files = FileManager.default
+    defer { try? files.removeItem(atPath: root) }
+    try files.createDirectory(atPath: "\(root)/desk", withIntermediateDirectories: true)
+    let start = "{bundle: desk, format: 1, version: 1.0.0, kinds: {k: {}}, widgets: {"
+    let text = "\(start)w: {kind: k}, x: {kind: k}}}"
+    try Data(text.utf8).write(to: URL(fileURLWithPath: "\(root)/desk/bundle.yaml"))
+    let installer = BundleInstaller(path: root)
+    let next = try BundleReader.read("\(start)w: {kind: k}}}")
+    #expect(
+      BundleDiffCommand.unnamedLosses(with: next, in: installer).first?.hasPrefix(
+        "the daemon could not be asked which values users have set on the widget x. ") == true)
+    let same = try BundleReader.read(text)
+    #expect(BundleDiffCommand.unnamedLosses(with: same, in: installer).isEmpty)
+  }
+
   @Test func `apply --force names the bundles that lose widgets`() throws {
     func widget(_ id: String, _ set: String) throws -> Widget {
       Widget(id: Samples.id(id), kind: try #require(KindName("a")), applySet: set)

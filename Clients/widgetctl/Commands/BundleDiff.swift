@@ -81,6 +81,9 @@ struct BundleDiffCommand: AsyncParsableCommand {
     if remote.remote { told += BundleDiffCommand.replacement(by: bundle.id, differences) }
     if let absence = answered?.absence { told.append(absence) }
     told += answered?.missingKinds(of: bundle, file: found.file) ?? []
+    if answered == nil, !remote.remote {
+      told += BundleDiffCommand.unnamedLosses(with: bundle, in: installer)
+    }
     if !remote.remote { told += installer.droppedSettings(by: bundle) }
     let warnings = told + (outlook.remarks + outlook.losses).map(\.text)
     let kept = outlook.kept.map { $0.text.safeForTerminal + "\n" }.joined()
@@ -133,6 +136,12 @@ struct BundleDiffCommand: AsyncParsableCommand {
         + "\"\(other)\", and the installation would replace that bundle; remove it with `widgetctl "
         + "bundle rm \(other) --remote`, or install with --force"
     ]
+  }
+
+  /// The warning about the widgets that the version lacks, if the daemon could not be asked.
+  static func unnamedLosses(with bundle: Bundle, in installer: BundleInstaller) -> [String] {
+    let former = installer.widgets(replacedBy: bundle.id)
+    return [LostValues.unknown(replacing: former, by: bundle.widgets)].compactMap(\.self)
   }
 
   /// Why the installation is refused, if another bundle or entry has the place of the bundle's folder.
