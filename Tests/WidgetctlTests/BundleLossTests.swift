@@ -51,6 +51,37 @@ import WidgetProto
         + "so the installation deletes the widget and these values at once")
   }
 
+  @Test func `a list of lost values that is incomplete says so`() throws {
+    let bundle = try BundleReader.read(
+      "{bundle: desk, format: 1, version: 1.0.0, kinds: {gauge: {data: {n: 0, text: a}, "
+        + "content: {label: x}}}, widgets: {w: {kind: gauge}}}")
+    let kind = bundle.kinds[0].kind
+    func gap(_ data: ValueMap, _ rules: LossRules) -> String? {
+      let widget = Widget(
+        id: Samples.id("w"), kind: kind.name, data: data, applySet: "bundle/desk")
+      let mine = FieldOwner(path: "data.text", owner: "user 77")
+      return rules.gap(in: [TaggedWidget(widget: widget, owners: [mine])], of: "desk")
+    }
+    let changed: ValueMap = ["n": .int(3), "text": .string("mine")]
+    let start = "values that buttons, forms and events may have set on w cannot be named, because "
+    #expect(gap(changed, LossRules([kind], in: [bundle])) == nil)
+    #expect(
+      gap(changed, LossRules([kind], in: []))
+        == start + "the file of bundle desk cannot be read")
+    #expect(
+      gap(changed, LossRules([], in: [bundle]))
+        == start + "the daemon does not have the kind \"gauge\"")
+    let other = try BundleReader.read(
+      "{bundle: desk, format: 1, version: 1.0.0, kinds: {bar: {}}, widgets: {v: {kind: bar}}}")
+    #expect(
+      gap(changed, LossRules([kind], in: [other]))
+        == start + "no readable file of bundle desk has the kind \"gauge\"")
+    // Nobody has changed the other field.
+    let fresh: ValueMap = ["n": .int(0), "text": .string("mine")]
+    #expect(gap(fresh, LossRules([kind], in: [])) == nil)
+    #expect(gap(["text": .string("mine")], LossRules([], in: [bundle])) == nil)
+  }
+
   @Test func `widgets of others that lose their kind are named`() {
     func widget(_ id: String, _ set: String) -> Widget {
       Widget(id: Samples.id(id), kind: Samples.kind("meter"), applySet: set)

@@ -100,16 +100,27 @@ extension BundleOutlook {
     let installed = others()
     let mask = try ReadMask(
       paths: ["id", "kind", "apply_set", "owners", "data", "parameters", "labels", "presence"])
-    var remarks: [Remark] = []
+    var leaving: [TaggedWidget] = []
     for selector in FailureWarnings.selectors(gone.map(\.id), []) {
-      remarks += try await client.all(selector, mask, options)
-        .compactMap {
-          removed(
-            $0, keeping: declared, by: set, beside: installed, arrival: arrival,
-            isReplaced: isReplaced, losing: lost(with: $0, of: set, by: rules))
-        }
+      leaving += try await client.all(selector, mask, options)
     }
-    return remarks
+    let remarks = leaving.compactMap {
+      removed(
+        $0, keeping: declared, by: set, beside: installed, arrival: arrival,
+        isReplaced: isReplaced, losing: lost(with: $0, of: set, by: rules))
+    }
+    return remarks + [unnamed(in: leaving, of: set, by: rules)].compactMap(\.self)
+  }
+
+  /// The values that no remark can name, because the sources of a kind are unknown.
+  static func unnamed(
+    in leaving: [TaggedWidget], of set: String, by rules: LossRules
+  ) -> Remark? {
+    guard let bundle = OwnerName.bundle(set), let words = rules.gap(in: leaving, of: bundle) else {
+      return nil
+    }
+    return Remark(
+      path: "widgets", message: words, hint: "`widgetctl get ID` shows all values of a widget")
   }
 
   /// A widget of the bundle that the file no longer declares, with values that are lost with it.

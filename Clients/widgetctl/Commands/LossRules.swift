@@ -6,6 +6,9 @@ import WidgetModel
 /// The rules for the values that are lost with the widgets of a bundle, by the kinds of the widgets.
 struct LossRules: Sendable {
   private var rules: [KindName: LostFields] = [:]
+  /// The kinds of the daemon that no file has, so that their sources are unknown.
+  private var others: [KindName: Kind] = [:]
+  private var hasFile = false
 
   /// Only the values with a recorded owner count.
   init() {}
@@ -14,9 +17,14 @@ struct LossRules: Sendable {
   ///   - registered: the kinds, as the daemon has them.
   ///   - files: of the bundle. The first one that has a kind decides which fields sources set.
   init(_ registered: [Kind], in files: [Bundle]) {
+    hasFile = !files.isEmpty
     for kind in registered {
       let known = files.flatMap(\.kinds).first { $0.kind.name == kind.name }
-      if let known { rules[kind.name] = LostFields(kind, sources: known.sources) }
+      if let known {
+        rules[kind.name] = LostFields(kind, sources: known.sources)
+      } else {
+        others[kind.name] = kind
+      }
     }
   }
 
@@ -36,7 +44,7 @@ struct LossRules: Sendable {
     return LossRules(registered, in: files)
   }
 
-  /// The rules for some bundles, by bundle. Bundles whose file this process cannot read have none.
+  /// The rules for some bundles, by bundle. None if the daemon does not answer.
   ///
   /// - Parameters:
   ///   - shown: widgets, among them those with the states of the host's bundles.
@@ -45,13 +53,13 @@ struct LossRules: Sendable {
     of bundles: Set<String>, _ shown: [Widget], at places: [String: String] = [:],
     _ session: Session
   ) async -> [String: LossRules] {
-    let files = bundles.compactMap { id in
-      file(of: id, shown, movedTo: places[id]).map { (id, $0) }
-    }
-    guard !files.isEmpty, let kinds = try? await session.kinds().kinds.map(\.kind) else {
+    guard !bundles.isEmpty, let kinds = try? await session.kinds().kinds.map(\.kind) else {
       return [:]
     }
-    return Dictionary(files.map { ($0, LossRules(kinds, in: [$1])) }) { first, _ in first }
+    return bundles.reduce(into: [:]) { rules, id in
+      rules[id] = LossRules(
+        kinds, in: [file(of: id, shown, movedTo: places[id])].compactMap(\.self))
+    }
   }
 
   /// The file from which the host runs a bundle; nil if this process cannot read it.
@@ -86,5 +94,41 @@ struct LossRules: Sendable {
 
   func values(of widget: Widget, _ owners: [FieldOwner]) -> [FieldOwner] {
     LostFields.values(of: widget, owners, by: rules[widget.kind])
+  }
+
+  /// The warning that the list of the lost values of a bundle's widgets is incomplete, because the
+  /// sources of a kind are unknown. Nil if the list is complete.
+  func gap(in widgets: [TaggedWidget], of bundle: String) -> String? {
+    let found = widgets.filter { hidesValues(of: $0.widget, $0.owners) }
+      .map { (id: $0.widget.id.rawValue, kind: $0.widget.kind) }
+      .sorted { $0.id < $1.id }
+    guard let first = found.first else { return nil }
+    let kind = found.map { $0.kind }.first { others[$0] == nil } ?? first.kind
+    let reason =
+      if !hasFile {
+        "the file of bundle \(bundle) cannot be read"
+      } else if others[kind] == nil {
+        "the daemon does not have the kind \"\(kind)\""
+      } else {
+        "no readable file of bundle \(bundle) has the kind \"\(kind)\""
+      }
+    let ids = BundleOutlook.shortened(found.map { $0.id })
+    return "values that buttons, forms and events may have set on \(ids) cannot be named, because "
+      + reason
+  }
+
+  /// Whether a widget has values that may be lost, and that have no recorded owner.
+  private func hidesValues(of widget: Widget, _ owners: [FieldOwner]) -> Bool {
+    guard rules[widget.kind] == nil else { return false }
+    if let kind = others[widget.kind] {
+      return LostFields.values(of: widget, owners, by: LostFields(kind, sources: [])).contains {
+        $0.owner == FieldOwner.unrecorded
+      }
+    }
+    return widget.data.entries.contains { entry in
+      let path = FieldOwner.Part.data.path(entry.key)
+      let owner = owners.first { $0.path == path && !$0.isAside }?.owner
+      return entry.value != .null && owner?.hasPrefix("provider ") != false
+    }
   }
 }
