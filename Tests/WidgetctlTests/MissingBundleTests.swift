@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import WidgetBundleInstaller
 import WidgetModel
 import WidgetProto
 
@@ -79,6 +80,30 @@ import WidgetProto
     #expect(silent?.problem.contains("; widgetd-host (process 42) has not answered since") == true)
     let waiting = Self.missing(Self.standing("running", session: .away))
     #expect(waiting?.problem.hasSuffix("; \(BundleHost.waiting)") == true)
+  }
+
+  @Test func `a missing bundle that another folder has waits for the start of the host`() throws {
+    let root = BundleHost.resolved(NSTemporaryDirectory() + "moved-\(UUID().uuidString)")
+    let files = FileManager.default
+    defer { try? files.removeItem(atPath: root) }
+    let (a, b) = ("\(root)/a", "\(root)/b")
+    for path in [a, "\(b)/mv"] {
+      try files.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+    let text = "{bundle: mv, format: 1, version: 1.0.0, kinds: {k: {}}, widgets: {w: {kind: k}}}"
+    try Data(text.utf8).write(to: URL(fileURLWithPath: "\(b)/mv/bundle.yaml"))
+    let standing = Self.standing("running", path: "\(a)/mv", isStale: true, session: .away)
+    let lacking = BundleSection(a, [], among: [standing.path: standing], isLive: false)
+    let having = BundleSection(b, try BundleInstaller(path: b).list(), among: [:], isLive: false)
+    let found = BundleSection.awaitingStart([lacking, having])
+    #expect(
+      found.first?.missing.map(\.text) == [
+        "missing: the folder \(a)/mv is missing; \(b)/mv takes its widgets over when widgetd-host "
+          + "starts"
+      ])
+    #expect(found.last?.installed.count == 1)
+    // No other folder has the bundle.
+    #expect(BundleSection.awaitingStart([lacking]).first?.missing == lacking.missing)
   }
 
   @Test func `a bundle that bundle rm has removed is not missing`() throws {

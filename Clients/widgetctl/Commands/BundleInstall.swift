@@ -222,10 +222,11 @@ struct BundleListCommand: AsyncParsableCommand {
         left, in: installer.path, besides: installed.map(\.id), host)
     }
     let showsAll = folder.folder == nil && host.ran(installer.path)
-    let sections =
+    let all =
       [section]
       + (showsAll && !host.isRunning
         ? BundleSection.others(than: installer.path, of: host, among: standings) : [])
+    let sections = host.isMissing ? BundleSection.awaitingStart(all) : all
     let others =
       showsAll && host.isRunning
       ? BundleStanding.inFolders(host.folders(besides: installer.path), among: standings) : []

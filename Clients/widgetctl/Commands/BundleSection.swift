@@ -35,6 +35,30 @@ struct BundleSection {
     }
   }
 
+  /// The sections of a host that does not run. The next host takes the widgets of a missing bundle over
+  /// if another folder has the bundle.
+  static func awaitingStart(_ sections: [BundleSection]) -> [BundleSection] {
+    sections.map { section in
+      var section = section
+      section.missing = section.missing.map { bundle in
+        guard !bundle.path.isEmpty else { return bundle }
+        for other in sections where other.folder != section.folder {
+          if let place = other.place(of: bundle.id) { return bundle.takenOver(by: place) }
+        }
+        return bundle
+      }
+      return section
+    }
+  }
+
+  /// The folder of a bundle with a usable file; nil if there is none.
+  private func place(of id: String) -> String? {
+    for item in installed {
+      if case .success(let bundle) = item.bundle, bundle.id == id { return "\(folder)/\(item.id)" }
+    }
+    return nil
+  }
+
   var isEmpty: Bool { installed.isEmpty && missing.isEmpty }
 
   /// The states that the daemon has of its bundles.

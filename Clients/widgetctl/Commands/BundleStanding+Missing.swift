@@ -35,7 +35,7 @@ extension BundleStanding {
   /// The same bundle, whose folder or file is missing.
   var asMissing: BundleStanding {
     let noFile = BundleFileName.missing(from: path)
-    let start = isFolderGone ? "the folder \(path) is missing" : noFile
+    let start = missingWords
     guard !isToldMissing else {
       let isAboutFile = problem.hasPrefix(noFile)
       return with(
@@ -49,6 +49,19 @@ extension BundleStanding {
     default: if let line = BundleStanding.firstLine(of: problem).nonEmpty { words += "; \(line)" }
     }
     return with(state: BundleStanding.missingState, problem: words)
+  }
+
+  /// The same missing bundle, if the next host takes its widgets over.
+  ///
+  /// - Parameter folder: of the bundle, in another folder of bundles.
+  func takenOver(by folder: String) -> BundleStanding {
+    with(
+      state: BundleStanding.missingState,
+      problem: "\(missingWords); \(folder) takes its widgets over when widgetd-host starts")
+  }
+
+  private var missingWords: String {
+    isFolderGone ? "the folder \(path) is missing" : BundleFileName.missing(from: path)
   }
 
   /// Whether this machine has the folder of bundles, and not the folder of the bundle. The host can be
