@@ -16,6 +16,7 @@ extension BundleRemote {
       !host.runsLater(BundleStanding.folder(of: $0, among: standings))
     }
     let known = await LostValues.ask(of: going, session)
+    let gaps = await LostValues.gaps(of: going, session)
     let successors = host.firstFolder.map {
       BundleStanding.successors(
         of: going, removedFrom: BundleHost.resolved($0), among: standings, in: host.order)
@@ -50,6 +51,9 @@ extension BundleRemote {
     if !removed.isEmpty {
       if known == nil { BundleText.warn(LostValues.unknown(removed)) }
       let lost = losses.of(removed + removed.compactMap { bundles[$0] })
+      for bundle in removed.compactMap({ bundles[$0] }) where lost.successors[bundle] == nil {
+        if let gap = gaps[bundle] { BundleText.warn(gap) }
+      }
       session.printer.print(LostValues.document(removed: removed, lost)) {
         lost.text(removed: removed, .done)
       }

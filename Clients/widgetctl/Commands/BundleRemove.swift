@@ -78,6 +78,8 @@ struct BundleRemoveCommand: AsyncParsableCommand {
         : await StayingWidgets.ask(
           of: bundles.values.filter(isLost).sorted(), in: place, at: places, session)
     ).takenOver(by: successors)
+    let gaps = await LostValues.gaps(
+      of: bundles.values.filter(isLost).sorted(), in: place, at: places, session)
     var removed: [String] = []
     var failure: CommandFailure?
     for id in ids where failure == nil {
@@ -98,6 +100,9 @@ struct BundleRemoveCommand: AsyncParsableCommand {
       let lost = losses.of(names(removed))
       let unknown = known == nil ? going.filter { removed.contains($0) } : []
       if !unknown.isEmpty { BundleText.warn(LostValues.unknown(unknown)) }
+      for bundle in removed.compactMap({ bundles[$0] }) where lost.successors[bundle] == nil {
+        if let gap = gaps[bundle] { BundleText.warn(gap) }
+      }
       for id in hidden where removed.contains(id) { BundleText.warn(LostSettings.unnamed(id)) }
       for id in removed where removals[id]?.isByName == true {
         BundleText.warn(BundleRemoveCommand.unreadable(id, in: installer.path))

@@ -1,5 +1,6 @@
 import WidgetClient
 import WidgetModel
+import WidgetProto
 
 /// The values of a bundle's widgets that somebody has set, and that are gone with the widgets.
 enum LostValues {
@@ -38,6 +39,35 @@ enum LostValues {
     of bundles: [String]?, in folder: String? = nil, at places: [String: String] = [:],
     _ session: Session?
   ) async -> [Entry]? {
+    guard let going = await going(of: bundles, in: folder, at: places, session) else { return nil }
+    return going.widgets.flatMap { bundle, widgets in
+      widgets.flatMap { tagged in
+        entries(of: tagged.widget, tagged.owners, by: going.rules[bundle]).map { entry in
+          var entry = entry
+          entry.kind = tagged.widget.kind
+          return entry
+        }
+      }
+    }
+  }
+
+  /// The warnings that the values of `ask` are not all that are lost, by bundle.
+  static func gaps(
+    of bundles: [String], in folder: String? = nil, at places: [String: String] = [:],
+    _ session: Session?
+  ) async -> [String: String] {
+    guard let going = await going(of: bundles, in: folder, at: places, session) else { return [:] }
+    let gaps = going.widgets.compactMap { bundle, widgets in
+      going.rules[bundle]?.gap(in: widgets, of: bundle).map { (bundle, $0) }
+    }
+    return Dictionary(gaps) { first, _ in first }
+  }
+
+  /// The widgets that the removal of some bundles would remove, by bundle, and the rules for their
+  /// values. Nil if the daemon does not answer.
+  private static func going(
+    of bundles: [String]?, in folder: String?, at places: [String: String], _ session: Session?
+  ) async -> (widgets: [(bundle: String, [TaggedWidget])], rules: [String: LossRules])? {
     let paths = ["kind", "owners", "data", "parameters", "labels", "presence", "apply_set"]
     guard let session, let mask = try? ReadMask(paths: paths),
       let widgets = try? await session.list(Selector(), mask: mask).widgets
@@ -52,21 +82,17 @@ enum LostValues {
             || MovedBundle.isGone(bundle, from: path)
         })
     }
-    let going = widgets.compactMap { tagged -> (String, TaggedWidget)? in
+    var order: [String] = []
+    var found: [String: [TaggedWidget]] = [:]
+    for tagged in widgets {
       guard let bundle = RemoveCommand.bundle(of: tagged.widget.applySet),
         run?.contains(bundle) != false
-      else { return nil }
-      return (bundle, tagged)
+      else { continue }
+      if found[bundle] == nil { order.append(bundle) }
+      found[bundle, default: []].append(tagged)
     }
-    let rules = await LossRules.ask(
-      of: Set(going.map(\.0)), widgets.map(\.widget), at: places, session)
-    return going.flatMap { bundle, tagged in
-      entries(of: tagged.widget, tagged.owners, by: rules[bundle]).map { entry in
-        var entry = entry
-        entry.kind = tagged.widget.kind
-        return entry
-      }
-    }
+    let rules = await LossRules.ask(of: Set(order), widgets.map(\.widget), at: places, session)
+    return (order.map { ($0, found[$0] ?? []) }, rules)
   }
 
   /// Whether the host runs a bundle from a folder of bundles.
