@@ -422,7 +422,7 @@ public struct BundleInstaller: Sendable {
     {
       return error
     }
-    let near = id.closest(among: listed.map(\.id))
+    let near = id.closest(among: listed.map { $0.declaredID ?? $0.id })
     return .notFound(
       "\(noBundleWords) \"\(id)\"",
       hint: (near.map { "did you mean \"\($0)\"? " } ?? "")

@@ -117,21 +117,16 @@ extension BundleInstallerTests {
     try #require(rename(live, moved) == 0)
     if isEmpty { try #require(mkdir(live, 0o755) == 0) }
     let before = scratch.listing("bundles")
-    do throws(BundleInstallerError) {
+    let refused = refusedWords { () throws(BundleInstallerError) in
       _ = try installer.rollback("desk")
-      Issue.record("a second copy was made")
-    } catch {
-      guard case .refused(let message, let hint) = error else {
-        Issue.record("\(error)")
-        return
-      }
-      #expect(
-        message
-          == "\(moved) has the bundle \"desk\" now, so the rollback would make a second copy")
-      #expect(
-        hint == (isEmpty ? "move the folder desk elsewhere, " : "")
-          + "rename the folder desk-2 to desk, and roll back again")
     }
+    let (message, hint) = try #require(refused)
+    #expect(
+      message
+        == "\(moved) has the bundle \"desk\" now, so the rollback would make a second copy")
+    #expect(
+      hint == (isEmpty ? "move the folder desk elsewhere, " : "")
+        + "rename the folder desk-2 to desk, and roll back again")
     #expect(scratch.listing("bundles") == before)
     // The steps of the hint work.
     if isEmpty { try #require(rmdir(live) == 0) }
@@ -183,23 +178,18 @@ extension BundleInstallerTests {
     let misnamed = refusal { () throws(BundleInstallerError) in _ = try installer.rollback("lamp") }
     #expect(misnamed == "\(installer.path)/desk holds the bundle \"lamp\"")
     let before = scratch.listing("bundles")
-    do throws(BundleInstallerError) {
+    let refused = refusedWords { () throws(BundleInstallerError) in
       _ = try installer.rollback("desk")
-      Issue.record("another bundle was replaced")
-    } catch {
-      guard case .refused(let message, let hint) = error else {
-        Issue.record("\(error)")
-        return
-      }
-      #expect(
-        message
-          == "\(installer.path)/desk has the bundle \"lamp\" 2.0.0, so the rollback would replace "
-          + "that bundle and remove its widgets: lamp")
-      #expect(BundleInstaller.isAboutOccupant(message))
-      #expect(
-        hint == "rename the folder desk to lamp and roll back again, or remove that bundle with "
-          + "`widgetctl bundle rm lamp`")
     }
+    let (message, hint) = try #require(refused)
+    #expect(
+      message
+        == "\(installer.path)/desk has the bundle \"lamp\" 2.0.0, so the rollback would replace "
+        + "that bundle and remove its widgets: lamp")
+    #expect(BundleInstaller.isAboutOccupant(message))
+    #expect(
+      hint == "rename the folder desk to lamp and roll back again, or remove that bundle with "
+        + "`widgetctl bundle rm lamp`")
     #expect(scratch.listing("bundles") == before)
     try #require(rename("\(installer.path)/desk", "\(installer.path)/lamp") == 0)
     #expect(try installer.rollback("desk").bundle.version == "1.0.0")
@@ -212,19 +202,14 @@ extension BundleInstallerTests {
     scratch.write("bundles/desk/bundle.yaml", Texts.bundle("desk") + "nmae: x\n")
     _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     let kept = "\(installer.path)/.versions/desk/1/bundle.yaml"
-    do throws(BundleInstallerError) {
+    let refused = refusedWords { () throws(BundleInstallerError) in
       _ = try installer.rollback("desk")
-      Issue.record("a broken version runs")
-    } catch {
-      guard case .refused(let message, let hint) = error else {
-        Issue.record("\(error)")
-        return
-      }
-      #expect(message.hasPrefix("\(kept):6:1: "), "\(message)")
-      #expect(message.hasSuffix(", so this kept version cannot run"), "\(message)")
-      #expect(
-        hint == "correct the file and roll back again, or install the version that you want")
     }
+    let (message, hint) = try #require(refused)
+    #expect(message.hasPrefix("\(kept):6:1: "), "\(message)")
+    #expect(message.hasSuffix(", so this kept version cannot run"), "\(message)")
+    #expect(
+      hint == "correct the file and roll back again, or install the version that you want")
     // The step of the hint works.
     scratch.write("bundles/.versions/desk/1/bundle.yaml", Texts.bundle("desk", version: "0.9.0"))
     #expect(try installer.rollback("desk").bundle.version == "0.9.0")

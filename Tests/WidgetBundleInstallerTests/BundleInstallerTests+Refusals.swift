@@ -411,6 +411,20 @@ extension BundleInstallerTests {
     }
   }
 
+  @Test func `the similar bundle is named by its id, whatever its folder is called`() throws {
+    scratch.write("bundles/memo/bundle.yaml", Texts.bundle("desk"))
+    do throws(BundleInstallerError) {
+      try installer.remove("dek")
+      Issue.record("there is a bundle")
+    } catch {
+      guard case .notFound(_, let hint) = error else {
+        Issue.record("\(error)")
+        return
+      }
+      #expect(hint == "did you mean \"desk\"? `widgetctl bundle ls` lists the bundles")
+    }
+  }
+
   @Test func `a bundle that was damaged by hand is listed with the reason, and can be replaced`()
     throws
   {

@@ -6,23 +6,11 @@ import WidgetModel
 
 /// Removals of bundles whose folders have other names, and of folders that have other bundles.
 extension BundleInstallerTests {
-  private func error(
-    _ body: () throws(BundleInstallerError) -> Void
-  ) -> (message: String, hint: String)? {
-    do throws(BundleInstallerError) {
-      try body()
-      return nil
-    } catch {
-      guard case .refused(let message, let hint) = error else { return ("\(error)", "") }
-      return (message, hint)
-    }
-  }
-
   @Test func `a removal refuses the folder of another bundle, and its next steps work`() throws {
     scratch.write("bundles/memo/bundle.yaml", Texts.bundle("desk"))
     let before = scratch.listing("bundles/memo")
     for force in [false, true] {
-      let refused = error { () throws(BundleInstallerError) in
+      let refused = refusedWords { () throws(BundleInstallerError) in
         try installer.remove("memo", force: force)
       }
       let refusal = try #require(refused)
@@ -47,7 +35,7 @@ extension BundleInstallerTests {
   ) throws {
     scratch.write("bundles/\(folder)/bundle.yaml", Texts.bundle("todo"))
     scratch.write("bundles/todo/bundle.yaml", Texts.bundle("desk"))
-    let refused = error { () throws(BundleInstallerError) in
+    let refused = refusedWords { () throws(BundleInstallerError) in
       try installer.remove("todo", force: true)
     }
     let refusal = try #require(refused)
@@ -70,7 +58,7 @@ extension BundleInstallerTests {
   ) throws {
     let text = hasID ? "bundle: desk\nnmae: x\n" : "bundle: [\n"
     scratch.write("bundles/todo/bundle.yaml", text)
-    let refusal = error { () throws(BundleInstallerError) in
+    let refusal = refusedWords { () throws(BundleInstallerError) in
       try installer.remove("todo", force: true)
     }
     #expect((refusal?.message == "\(installer.path)/todo holds the bundle \"desk\"") == hasID)
@@ -78,7 +66,7 @@ extension BundleInstallerTests {
     guard hasID else { return }
     #expect(refusal?.hint == "rename the folder to desk")
     // Nobody knows which bundle the file should have.
-    let guessed = error { () throws(BundleInstallerError) in
+    let guessed = refusedWords { () throws(BundleInstallerError) in
       try installer.remove("desk", force: true)
     }
     #expect(

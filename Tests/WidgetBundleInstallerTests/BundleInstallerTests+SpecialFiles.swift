@@ -20,13 +20,7 @@ extension BundleInstallerTests {
 
   /// The message and the hint of a refusal, as a person reads them.
   private func told(_ body: () throws(BundleInstallerError) -> Void) -> String {
-    do throws(BundleInstallerError) {
-      try body()
-      return "nothing"
-    } catch {
-      guard case .refused(let message, let hint) = error else { return "\(error)" }
-      return BundleInstallerError.text(message, hint: hint)
-    }
+    refusedWords(body).map { BundleInstallerError.text($0.message, hint: $0.hint) } ?? "nothing"
   }
 
   @Test(arguments: Special.all)
