@@ -1,8 +1,8 @@
 import WidgetCore
 import WidgetModel
 
-/// The cached content of families whose last watch has ended, as it is evicted: by the users of these
-/// watches.
+/// Evicts the cached content of families whose last watch has ended. The time counts for the user of
+/// that watch.
 ///
 /// Confined to the event loop.
 final class ContentEvictions {

@@ -4,8 +4,8 @@ import WidgetModel
 ///
 /// Each change sets all errors of its widget, and calls can overtake each other. So the widget is
 /// read before each change, and the daemon makes the change only if the widget has not changed
-/// since. Each widget has at most one call under way, and the last change counts. A change that
-/// fails for now is retried.
+/// since. Each widget has at most one call under way, and the last change counts. If a change fails
+/// with a passing error, it is retried.
 struct HeldChanges: Sendable {
   /// A change of a widget.
   struct Change: Sendable {
