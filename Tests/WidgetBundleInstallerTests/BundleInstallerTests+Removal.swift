@@ -6,6 +6,19 @@ import WidgetModel
 
 /// Removals of bundles whose folders have other names, and of folders that have other bundles.
 extension BundleInstallerTests {
+  /// The message and the hint of a refusal; nil if nothing is refused.
+  func refusedWords(
+    _ body: () throws(BundleInstallerError) -> Void
+  ) -> (message: String, hint: String)? {
+    do throws(BundleInstallerError) {
+      try body()
+      return nil
+    } catch {
+      guard case .refused(let message, let hint) = error else { return ("\(error)", "") }
+      return (message, hint)
+    }
+  }
+
   @Test func `a removal refuses the folder of another bundle, and its next steps work`() throws {
     scratch.write("bundles/memo/bundle.yaml", Texts.bundle("desk"))
     let before = scratch.listing("bundles/memo")

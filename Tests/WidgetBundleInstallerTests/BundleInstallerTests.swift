@@ -20,19 +20,6 @@ import WidgetModel
     return tar.archive
   }
 
-  /// The message and the hint of a refusal; nil if nothing is refused.
-  func refusedWords(
-    _ body: () throws(BundleInstallerError) -> Void
-  ) -> (message: String, hint: String)? {
-    do throws(BundleInstallerError) {
-      try body()
-      return nil
-    } catch {
-      guard case .refused(let message, let hint) = error else { return ("\(error)", "") }
-      return (message, hint)
-    }
-  }
-
   /// The message of a refusal.
   func refusal(_ body: () throws(BundleInstallerError) -> Void) -> String {
     do throws(BundleInstallerError) {
