@@ -36,6 +36,14 @@ static inline wp_fault_code read_varint(const uint8_t **cursor, const uint8_t *e
   return read_long_varint(cursor, end, value);
 }
 
+/* Reads a tag or a length. Like protobuf-c, it takes at most five bytes. */
+static inline wp_fault_code read_short_varint(const uint8_t **cursor, const uint8_t *end,
+                                              uint64_t *value) {
+  const uint8_t *start = *cursor;
+  wp_fault_code code = read_varint(cursor, end, value);
+  return code == WP_FAULT_NONE && *cursor - start > 5 ? WP_FAULT_VARINT : code;
+}
+
 /* The field with this number, or NULL. Most messages number their fields from 1 without a gap. */
 static inline const ProtobufCFieldDescriptor *field_of(const ProtobufCMessageDescriptor *descriptor,
                                                        uint32_t number) {
@@ -195,7 +203,7 @@ static wp_fault_code decode(decoding *decoding, const ProtobufCMessageDescriptor
   uint32_t number = 0;
   while (at < end) {
     uint64_t tag;
-    wp_fault_code code = read_varint(&at, end, &tag);
+    wp_fault_code code = read_short_varint(&at, end, &tag);
     if (code != WP_FAULT_NONE) return fail(decoding, code, level, NULL);
     if (tag > UINT32_MAX || tag >> 3 == 0)
       return fail(decoding, WP_FAULT_FIELD_NUMBER, level, NULL);
@@ -222,7 +230,7 @@ static wp_fault_code decode(decoding *decoding, const ProtobufCMessageDescriptor
       at += 4;
       break;
     case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
-      code = read_varint(&at, end, &value);
+      code = read_short_varint(&at, end, &value);
       if (code != WP_FAULT_NONE) return fail(decoding, code, level, field);
       if (value > (uint64_t)(end - at))
         return fail(decoding, WP_FAULT_TRUNCATED, level, field);

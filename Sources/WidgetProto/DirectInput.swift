@@ -53,7 +53,7 @@ struct DirectInput {
   @inline(__always)
   mutating func next() -> Bool {
     guard count > 0 else { return false }
-    guard let tag = varint(), tag >> 3 > 0, tag >> 3 < 64 else {
+    guard let tag = shortVarint(), tag >> 3 > 0, tag >> 3 < 64 else {
       isBroken = true
       return false
     }
@@ -152,6 +152,14 @@ struct DirectInput {
     return longVarint()
   }
 
+  /// A tag or a length. Nil if it has more than five bytes.
+  @inline(__always)
+  private mutating func shortVarint() -> UInt64? {
+    let before = count
+    guard let value = varint(), before - count <= 5 else { return nil }
+    return value
+  }
+
   private mutating func longVarint() -> UInt64? {
     guard let at else { return nil }
     var result: UInt64 = 0
@@ -169,7 +177,7 @@ struct DirectInput {
 
   /// The bytes of a field with a length.
   private mutating func part() -> DirectInput? {
-    guard wireType == 2, let length = varint(), length <= UInt64(count) else { return nil }
+    guard wireType == 2, let length = shortVarint(), length <= UInt64(count) else { return nil }
     let result = DirectInput(at, Int(length))
     skip(Int(length))
     return result

@@ -25,7 +25,7 @@ public enum WireError: Error, Hashable, Sendable {
   /// The broken rule of the encoding.
   public enum Malformation: String, Hashable, Sendable {
     case truncated = "the message ends in the middle of a field"
-    case varint = "a variable-length number is longer than 64 bits"
+    case varint = "a variable-length number is too long"
     case fieldNumber = "a field has a number that no field can have"
     case wireType = "the field has another type than the schema says"
     case group = "groups are not supported"

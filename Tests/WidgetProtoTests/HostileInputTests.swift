@@ -160,8 +160,10 @@ struct HostileInputTests {
       ([0x30] + [UInt8](repeating: 0xff, count: 10), .malformed(.varint, path: "position")),
       ([0x30] + [UInt8](repeating: 0x80, count: 10) + [1], .malformed(.varint, path: "position")),
       (
-        [0x0a] + [UInt8](repeating: 0xff, count: 9) + [0x01], .malformed(.truncated, path: "id")
+        [0x0a] + [UInt8](repeating: 0xff, count: 9) + [0x01], .malformed(.varint, path: "id")
       ),
+      ([0x8a, 0x80, 0x80, 0x80, 0x80, 0x00, 0x00], .malformed(.varint, path: "")),
+      ([0x0a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00], .malformed(.varint, path: "id")),
       ([UInt8](repeating: 0x80, count: 11), .malformed(.varint, path: "")),
     ] as [([UInt8], WireError)])
   func `malformed bytes are refused with reason and place`(bytes: [UInt8], error: WireError) {
