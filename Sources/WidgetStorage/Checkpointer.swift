@@ -26,6 +26,7 @@ final class Checkpointer: @unchecked Sendable {
   private var requested: UInt64 = 0
   private var completed: UInt64 = 0
   private var isStopping = false
+  private var waiting: [(ticket: UInt64, body: @Sendable () -> Void)] = []
   private var guardedCounters = Counters()
 
   /// Starts the thread.
@@ -60,12 +61,28 @@ final class Checkpointer: @unchecked Sendable {
   /// The work so far.
   var counters: Counters { locked { guardedCounters } }
 
-  /// Asks for a pass. Returns at once.
-  func checkpoint() {
+  /// Asks for a pass that begins after this call. Returns its ticket at once.
+  @discardableResult
+  func checkpoint() -> UInt64 {
     locked {
       requested += 1
       pthread_cond_broadcast(condition)
+      return requested
     }
+  }
+
+  /// Whether the pass of a ticket has ended.
+  func hasEnded(_ ticket: UInt64) -> Bool { locked { completed >= ticket || isStopping } }
+
+  /// Calls a closure once when the pass of a ticket has ended: on the thread, or now. The closure may
+  /// be dropped at a stop.
+  func whenEnded(_ ticket: UInt64, _ body: @escaping @Sendable () -> Void) {
+    let isOver = locked {
+      guard completed < ticket, !isStopping else { return true }
+      waiting.append((ticket, body))
+      return false
+    }
+    if isOver { body() }
   }
 
   /// Asks for a pass that begins after this call, and waits for its end.
@@ -122,12 +139,16 @@ final class Checkpointer: @unchecked Sendable {
     while let ticket = nextTicket() {
       var failure: StorageError?
       do throws(StorageError) { try pass() } catch { failure = error }
-      locked {
+      let ended = locked {
         completed = ticket
         guardedCounters.passes += 1
         if failure != nil { guardedCounters.failures += 1 }
         pthread_cond_broadcast(condition)
+        let ended = waiting.filter { $0.ticket <= ticket }
+        waiting.removeAll { $0.ticket <= ticket }
+        return ended
       }
+      for (_, body) in ended { body() }
       if let failure, failure != told { onFailure(failure) }
       told = failure
     }
@@ -163,20 +184,24 @@ final class Checkpointer: @unchecked Sendable {
   }
 }
 
-/// Decides by the length of the write-ahead log when to ask for a checkpoint, and when to wait for
-/// one.
+/// Decides by the length of the write-ahead log when to ask for a checkpoint, when changes should
+/// pause until it has ended, and when to wait for it.
 ///
 /// The log grows with each group. It begins again with the first group after all of it has been
 /// moved.
 struct CheckpointPacer {
   let everyPages: Int
   let pagesMax: Int
+  /// The length from which changes pause. The groups that are under way have room for the rest.
+  private let pauseFrom: Int
   private var askedAt = 0
+  private var pausedAt = 0
   private var waitedAt = 0
 
   init(everyPages: Int, pagesMax: Int) {
     self.everyPages = max(1, everyPages)
     self.pagesMax = max(1, pagesMax)
+    pauseFrom = max(1, pagesMax / 4 * 3)
   }
 
   /// After a group: whether to ask for a checkpoint.
@@ -187,12 +212,21 @@ struct CheckpointPacer {
     return true
   }
 
-  /// Before a group: whether to wait for a checkpoint. While checkpoints fail, this is true once in
-  /// `everyPages` pages, and the log grows.
+  /// After a group: whether changes should pause for a checkpoint.
+  mutating func isPauseDue(atPages pages: Int) -> Bool {
+    isDue(&pausedAt, atPages: pages, from: pauseFrom)
+  }
+
+  /// Before a group: whether to wait for a checkpoint.
   mutating func mustWait(atPages pages: Int) -> Bool {
-    if pages < waitedAt { waitedAt = 0 }
-    guard pages >= pagesMax, waitedAt == 0 || pages - waitedAt >= everyPages else { return false }
-    waitedAt = pages
+    isDue(&waitedAt, atPages: pages, from: pagesMax)
+  }
+
+  /// While checkpoints fail, this is true once in `everyPages` pages, and the log grows.
+  private func isDue(_ last: inout Int, atPages pages: Int, from pagesMin: Int) -> Bool {
+    if pages < last { last = 0 }
+    guard pages >= pagesMin, last == 0 || pages - last >= everyPages else { return false }
+    last = pages
     return true
   }
 }

@@ -31,6 +31,14 @@ public protocol CommitLog: AnyObject {
   /// be appended. Costs little, because it is called for each group and each health check.
   func check() throws(StorageError)
 
+  /// Whether further groups had better wait until another thread has done slow work. They can be
+  /// appended nevertheless, but an append may then wait for that thread.
+  var isBehind: Bool { get }
+
+  /// Calls a closure once, on any thread, when the log is no longer behind. Call it while the log is
+  /// behind.
+  func whenCaughtUp(_ body: @escaping @Sendable () -> Void)
+
   /// Ends the log. Every appended group is safe even if this throws. Further calls do nothing.
   func close() throws(StorageError)
 }
@@ -38,6 +46,10 @@ public protocol CommitLog: AnyObject {
 extension CommitLog {
   /// The default, for a log that cannot be removed.
   public func check() throws(StorageError) {}
+
+  /// The defaults, for a log without slow work.
+  public var isBehind: Bool { false }
+  public func whenCaughtUp(_ body: @escaping @Sendable () -> Void) { body() }
 }
 
 /// The events that an appended group survives.

@@ -38,9 +38,9 @@ struct Opening {
       throw .cannotOpen(
         path: path, detail: "its file system has no shared memory for write-ahead logging")
     }
-    // A log that has grown gives its space back when it begins again.
+    // Otherwise SQLite would shorten a log that begins again, while a group waits.
     try connection.execute(
-      "PRAGMA journal_size_limit = \(options.checkpointPages * Opening.pageBytes)")
+      "PRAGMA journal_size_limit = \(options.walPagesMax * Opening.pageBytes)")
     connection.watchLog()
     try connection.execute("PRAGMA synchronous = FULL")
     // Loading reads all rows, but does not check the links between pages.

@@ -9,10 +9,10 @@ import WidgetProto
 /// The database is in WAL mode: a group is one transaction, written to the end of one file. With
 /// `Durability.process` nothing waits for the disk, but the database is consistent after a power
 /// cut. With `.power` every group waits. Another thread moves the content of the write-ahead log to
-/// the database. An append waits for that thread only if the log reaches `walPagesMax`: for
-/// the end of the running pass, and for the pages since the start of that pass. So the wait takes at
-/// most as long as the disk needs for `walPagesMax` pages and one group, in the log and in the
-/// database.
+/// the database. Near `walPagesMax`, `isBehind` asks for a pause of the changes, so that the thread
+/// catches up. An append waits for the thread only if the log reaches `walPagesMax`: for the end of
+/// the running pass, and for the pages since the start of that pass. So the wait takes at most as
+/// long as the disk needs for `walPagesMax` pages and one group, in the log and in the database.
 ///
 /// **Epochs.** The epoch is made with the database, and survives restarts and kills. It changes in
 /// one case: the last daemon ran with `Durability.process`, did not close its log, and the machine
@@ -32,7 +32,7 @@ public final class SQLiteCommitLog: CommitLog {
     /// The number of new pages in the write-ahead log after which they are moved to the database.
     public var checkpointPages = 1_000
     /// The number of pages in the write-ahead log from which an append waits until they have been
-    /// moved. The log can have more pages by those of one group.
+    /// moved. The log can have more pages by those of one group. Its file keeps this size.
     public var walPagesMax = 8_000
     /// The wait for another program that has locked the database: a backup, a query.
     public var busyTimeout = Duration.seconds(2)
@@ -74,6 +74,8 @@ public final class SQLiteCommitLog: CommitLog {
     public var failedGroups: UInt64 = 0
     public var checkpoints: UInt64 = 0
     public var failedCheckpoints: UInt64 = 0
+    /// The number of times that changes should pause for a checkpoint.
+    public var checkpointPauses: UInt64 = 0
     /// The number of appends that waited for a checkpoint.
     public var checkpointWaits: UInt64 = 0
     /// The number of pages in the write-ahead log, including moved ones until it begins again.
@@ -100,6 +102,8 @@ public final class SQLiteCommitLog: CommitLog {
   private(set) var saved: SavedState
   private var counters = Statistics()
   private var pacer: CheckpointPacer
+  /// The checkpoint for which changes pause, or the last one.
+  private var pauseTicket: UInt64 = 0
   private var reserve: Reserve
 
   /// The state between opening and closing.
@@ -236,7 +240,25 @@ public final class SQLiteCommitLog: CommitLog {
     saved.accept(group)
     open.mark?.note(groups: saved.groups, revision: saved.revision)
     reserve.groupAppended()
-    if pacer.isDue(atPages: open.connection.walPages) { open.checkpointer.checkpoint() }
+    let pages = open.connection.walPages
+    let (isDue, isPauseDue) = (pacer.isDue(atPages: pages), pacer.isPauseDue(atPages: pages))
+    guard isDue || isPauseDue else { return }
+    let ticket = open.checkpointer.checkpoint()
+    guard isPauseDue else { return }
+    counters.checkpointPauses += 1
+    pauseTicket = ticket
+  }
+
+  public var isBehind: Bool {
+    guard pauseTicket > 0, let open else { return false }
+    guard open.checkpointer.hasEnded(pauseTicket) else { return true }
+    pauseTicket = 0
+    return false
+  }
+
+  public func whenCaughtUp(_ body: @escaping @Sendable () -> Void) {
+    guard pauseTicket > 0, let open else { return body() }
+    open.checkpointer.whenEnded(pauseTicket, body)
   }
 
   /// Writes a group again after the disk was full.

@@ -23,6 +23,7 @@ extension ServiceLoop {
   /// This loop cannot be used afterwards.
   func handOver(connectionsMax: Int) -> HandedOver {
     reloads.endAll()
+    context.pause.endForGood()
     storage.handOver()
     // Events are only in memory, so the past events are sent before this process ends.
     finishTurnAndRound()

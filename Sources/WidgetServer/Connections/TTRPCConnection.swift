@@ -27,7 +27,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// The streams of that process that are not taken over yet.
   private let untaken: UntakenStreams
   private var context: ChannelHandlerContext?
-  private var reader = FrameReader()
+  private(set) var reader = FrameReader()
   private var streams: ServerStreams
   private(set) var sinks: [UInt32: TTRPCStreamSink] = [:]
   /// Whether the turn's end flushes this connection.
@@ -127,6 +127,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
         if slice.isOver { break }
         continue
       }
+      guard !waitsForPause else { return false }
       switch reader.next() {
       case .frame(let frame):
         // The deadline of the next frame begins now.
@@ -167,7 +168,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   }
 
   /// Continues with the received frames in another turn, if the peer takes answers.
-  private func resumeFrames() {
+  func resumeFrames() {
     if hasUnseenFrames, mayWork { service.context.work.enqueue(self) }
   }
 
@@ -196,6 +197,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     unsent.close()
     preparing?.kinds.cancel()
     preparing = nil
+    service.context.pause.forget(self)
     for sink in sinks.values { sink.lose(service.context.upkeep) }
     sinks = [:]
     untaken.removeAll()

@@ -30,6 +30,12 @@ final class InProcessCall: CallResponder {
   }
 
   func start(_ method: Method, _ request: ByteBuffer) {
+    let pause = service.context.pause
+    guard !pause.holds(method) || admission?.isLost == true else {
+      return pause.wait(self) { [self] in
+        calls.add { isAbandoned in isAbandoned ? self.cancel() : self.start(method, request) }
+      }
+    }
     guard method == .applyKinds, level >= method.requiredLevel,
       let kinds = request.withUnsafeReadableBytes({
         service.preparations.preparation(ofCall: $0, of: peer)

@@ -211,6 +211,10 @@ final class InProcessSink: StreamSink, TurnParticipant {
 
   private func awaitSlice() {
     calls.add { [self] isAbandoned in
+      if !isAbandoned, stream != nil, service.context.pause.isOn {
+        stream?.messagesWait()
+        return service.context.pause.wait(self) { self.awaitSlice() }
+      }
       guard !isAbandoned, stream != nil, let message = messages.first,
         let kinds = service.preparations.preparation(ofFrame: message, of: peer)
       else { return carryOut(isAbandoned: isAbandoned) }

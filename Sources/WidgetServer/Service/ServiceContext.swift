@@ -16,6 +16,7 @@ final class ServiceContext {
   let work: WorkQueue
   let disposals: KindDisposals
   let upkeep: StreamUpkeep
+  let pause = ChangePause()
   let clock: ServiceClock
   let codec = WireCodec()
   let counters = Counters()

@@ -119,6 +119,7 @@ final class ServiceLoop {
     providers.stale.mark()
     time.settleActivities()
     commit()
+    pauseIfBehind()
     if storage.takeProbe() { time.reserve() }
     time.advance()
     budgets.save()
@@ -199,6 +200,13 @@ final class ServiceLoop {
     turn.groupEnded()
   }
 
+  /// Lets changes wait until the log has caught up.
+  private func pauseIfBehind() {
+    guard log.isBehind, context.pause.begin() else { return }
+    let pause = NIOLoopBound(context.pause, eventLoop: context.eventLoop)
+    log.whenCaughtUp { [gate] in _ = gate.run { pause.value.end() } }
+  }
+
   private func append(onlyRemoves: Bool) throws(StorageError) {
     var group = context.store.pendingGroup(onlyRemoves: onlyRemoves)
     group.runningTime = turn.runningTime
@@ -262,6 +270,7 @@ final class ServiceLoop {
 
   /// Ends everything: the turn, all streams, the log. Call once, before the loop ends.
   func close() {
+    context.pause.endForGood()
     context.drain()
     // No later turn would open them.
     turn.refuseOpenings(.shuttingDown)
