@@ -41,7 +41,10 @@ private func names(in folder: String) -> [String] {
 func fuzzRows(_ input: UnsafeRawBufferPointer) {
   guard let image = loadRow(input) else { return }
   let store = WidgetStore(image: image, isRevocable: true)
-  require(store.revision == saved.revision, "the store is at revision \(store.revision)")
+  // Readers get content that was cut again, with a new revision.
+  let isCut = image.records.contains(where: \.contentIsCut)
+  require(
+    store.revision == saved.revision + (isCut ? 1 : 0), "the store is at revision \(store.revision)")
 }
 
 /// The image of a database with one row; nil if the row is refused.
