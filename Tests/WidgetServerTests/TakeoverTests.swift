@@ -111,6 +111,26 @@ private final class Sink: StreamSink {
     }
   }
 
+  @Test func `a call can end a stream that is not taken over yet`() async throws {
+    try await withServer { server in
+      try server.onLoop { service in
+        let taken = try TakenOver(service, streamCount: 3)
+        let other = Peer(uid: Peer.current.uid + 1, gid: 1, pid: 1)
+        #expect(throws: RPCStatus.noSubscription(2)) { try service.streams.find(2, of: other) }
+        #expect(service.streams.count == 0)
+        let found = try service.streams.find(2, of: .current)
+        #expect(found.id == 2 && service.streams.count == 1)
+        #expect(service.context.streamAccounts.count == 3)
+        service.streams.finish(found, .unsubscribed)
+        #expect(throws: RPCStatus.noSubscription(2)) { try service.streams.find(2, of: .current) }
+        #expect(service.context.streamAccounts.count == 2)
+        #expect(try taken.handOver() == [1, 5])
+        // The connection has no streams any more.
+        #expect(throws: RPCStatus.noSubscription(1)) { try service.streams.find(1, of: .current) }
+      }
+    }
+  }
+
   @Test func `the streams that are not taken over end with it`() async throws {
     try await withServer { server in
       try server.onLoop { service in

@@ -256,7 +256,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       lastStreamID: former.lastStreamID,
       openStreamIDs: former.streams.map(\.streamID))
     write(ByteBuffer(bytes: former.unsent))
-    untaken.begin(former.streams)
+    untaken.begin(former.streams) { [unowned self] in takeOver($0) }
     touch()
     reader = FrameReader(
       held: ByteBuffer(bytes: former.received), discardBytes: Int(former.discardBytes))

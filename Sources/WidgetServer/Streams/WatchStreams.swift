@@ -13,6 +13,8 @@ final class WatchStreams {
   private var subscriptions: [UInt64: Subscription] = [:]
   /// The lowest revision of the readers that wait to be taken over, by the owner of the streams.
   private var untakenRevisions: [ObjectIdentifier: Revision] = [:]
+  /// The owners of the streams that wait to be taken over, by subscription.
+  private var untaken: [UInt64: UntakenStreams] = [:]
   /// The longest `batch_delay`.
   var batchDelayMax = Duration.seconds(10)
   /// The longest `min_interval`. The store keeps removals for readers that wait.
@@ -32,8 +34,9 @@ final class WatchStreams {
   var isEmpty: Bool { subscriptions.isEmpty }
   var all: [Subscription] { Array(subscriptions.values) }
 
-  /// A user's stream.
+  /// A user's stream. Takes the stream over now if it waits for that.
   func find(_ id: UInt64, of peer: Peer) throws(RPCStatus) -> Subscription {
+    if let owner = untaken[id], owner.peer.uid == peer.uid { owner.takeOver(id) }
     guard let subscription = subscriptions[id], subscription.uid == peer.uid else {
       throw .noSubscription(id)
     }
@@ -178,6 +181,12 @@ final class WatchStreams {
   /// - Parameter waiting: The owner of these streams.
   func keepRemovals(since revision: Revision?, for waiting: AnyObject) {
     untakenRevisions[ObjectIdentifier(waiting)] = revision
+  }
+
+  /// Notes the owner of a stream that is not taken over yet; nil when the stream no longer waits.
+  func setUntaken(_ id: UInt64, of owner: UntakenStreams?) {
+    // Streams of health have no id.
+    if id > 0 { untaken[id] = owner }
   }
 
   // MARK: - While it is open
