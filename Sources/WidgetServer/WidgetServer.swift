@@ -319,10 +319,14 @@ public final class WidgetServer: Sendable {
     for listener in listeners { try? await listener.close().get() }
     let prepared = try await group.next().submit { self.loop.value.preparationsEnded() }.get()
     try await prepared.get()
-    let drained = try await group.next().submit {
+    let ended = try await group.next().submit {
       for guest in self.guests.value { guest.beginShutdown() }
+      return self.loop.value.streamsEnded()
+    }.get()
+    try await ended.get()
+    let drained = try await group.next().submit {
       self.loop.value.close()
-      return self.loop.value.connections.closeAll()
+      return self.loop.value.connectionsClosed()
     }.get()
     try await drained.get()
     try await group.next().submit { self.loop.value.gate.close() }.get()

@@ -91,6 +91,41 @@ import WidgetProto
     }
   }
 
+  @Test func `at a stop of the daemon, the streams end one by one`() async throws {
+    let count = 20
+    try await withServer(limits: .with { $0.drainMilliseconds = 3_600_000 }) { server in
+      let (ended, reasons) = (Box<[Int]>([]), Box<[String?]>([]))
+      let end = try server.onLoop { service -> EventLoopFuture<Void> in
+        for _ in 0..<count {
+          _ = try service.streams.open(
+            WatchWidgetsRequest(), sink: Sink(isWritable: true, reasons: reasons), peer: Self.peer)
+        }
+        Self.record(ended, of: { count - $0.count }, in: service)
+        return service.streamsEnded()
+      }
+      try end.wait()
+      #expect(ended.get() == Array(repeating: 1, count: count))
+      #expect(reasons.get() == Array(repeating: "SHUTTING_DOWN", count: count))
+    }
+  }
+
+  @Test func `a stop ends the streams that are left after their time, once`() async throws {
+    try await withServer(limits: .with { $0.drainMilliseconds = 3_600_000 }) { server in
+      let reasons = Box<[String?]>([])
+      let end = try server.onLoop { service -> EventLoopFuture<Void> in
+        for _ in 0..<3 {
+          _ = try service.streams.open(
+            WatchWidgetsRequest(), sink: Sink(isWritable: true, reasons: reasons), peer: Self.peer)
+        }
+        let end = service.streamsEnded()
+        service.streams.endAll()
+        return end
+      }
+      try end.wait()
+      #expect(reasons.get() == Array(repeating: "SHUTTING_DOWN", count: 3))
+    }
+  }
+
   @Test func `streams whose progress is due together are looked at one by one`() async throws {
     let count = 20
     try await withServer { server in

@@ -127,26 +127,30 @@ final class Connections {
   // MARK: - Draining
 
   /// Succeeds when only connections are left that can be handed over, or the drain time is over.
-  func othersClosed() -> EventLoopFuture<Void> { beginDraining(waitsForOthersOnly: true) }
+  func othersClosed() -> EventLoopFuture<Void> {
+    beginDraining(
+      waitsForOthersOnly: true, within: .milliseconds(Int64(context.limits.drainMilliseconds)))
+  }
 
-  /// Flushes and closes every connection; succeeds when all are closed, or the drain time is over.
-  func closeAll() -> EventLoopFuture<Void> {
+  /// Flushes and closes every connection; succeeds when all are closed, or the time is over.
+  func closeAll(within limit: TimeAmount) -> EventLoopFuture<Void> {
     for connection in Array(open.values) { connection.closeWhenFlushed() }
-    return beginDraining(waitsForOthersOnly: false)
+    return beginDraining(waitsForOthersOnly: false, within: limit)
   }
 
   private func hasDrained(_ drain: Drain) -> Bool {
     drain.waitsForOthersOnly ? open.values.allSatisfy(\.canBeHandedOver) : open.isEmpty
   }
 
-  private func beginDraining(waitsForOthersOnly: Bool) -> EventLoopFuture<Void> {
+  private func beginDraining(
+    waitsForOthersOnly: Bool, within limit: TimeAmount
+  ) -> EventLoopFuture<Void> {
     let promise = context.eventLoop.makePromise(of: Void.self)
     let drain = Drain(promise: promise, waitsForOthersOnly: waitsForOthersOnly)
     self.drain = drain
     if hasDrained(drain) {
       finishDraining()
     } else {
-      let limit = TimeAmount.milliseconds(Int64(context.limits.drainMilliseconds))
       self.drain?.timer = DrainTimer(limit, context) { self.finishDraining() }
     }
     return promise.futureResult

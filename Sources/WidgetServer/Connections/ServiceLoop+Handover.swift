@@ -10,13 +10,16 @@ import WidgetProto
 /// and its reader's position. A transfer begins again, and ends with the changes since its first
 /// beginning. So its reader may get a widget twice but misses nothing.
 extension ServiceLoop {
-  /// Ends the streams of guests, because their connections cannot be handed over. Guests open no
-  /// more streams.
-  func endGuestStreams() {
+  /// Ends the streams of guests in slices of their users' time, because their connections cannot be
+  /// handed over. Guests open no more streams.
+  func endGuestStreams() { endGuestStreams(in: StreamEnding(context)) }
+
+  /// - Parameter ending: nil to end the streams at once.
+  private func endGuestStreams(in ending: StreamEnding?) {
     context.prepareHandover()
-    streams.endAll { $0.sink is InProcessSink }
+    streams.endAll(in: ending) { $0.sink is InProcessSink }
     providers.endAll { $0.sink is InProcessSink }
-    health.endAll { $0.sink is InProcessSink }
+    health.endAll(in: ending) { $0.sink is InProcessSink }
   }
 
   /// Gives away connections, at most `connectionsMax`, those with streams first. Closes the store.
@@ -28,7 +31,7 @@ extension ServiceLoop {
     // Events are only in memory, so the past events are sent before this process ends.
     finishTurnAndRound()
     // By now, all streams are open that guests had requested before they were told.
-    endGuestStreams()
+    endGuestStreams(in: nil)
     // Providers connect to the next process, and declare their kinds again.
     providers.endAll()
     providers.snapshots.answerEnded()

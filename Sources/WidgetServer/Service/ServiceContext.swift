@@ -73,9 +73,12 @@ final class ServiceContext {
   /// Guests open no more streams from now on.
   func prepareHandover() { phase = .handingOver }
 
-  /// From now on, the service opens and changes nothing.
+  /// From now on, the service opens and changes nothing. Its streams end in slices.
+  func beginDraining() { phase = .draining }
+
+  /// From now on, the service opens and changes nothing, and no slices follow.
   func drain() {
-    phase = .draining
+    beginDraining()
     upkeep.stop()
   }
 

@@ -45,6 +45,8 @@ final class ServiceLoop {
   private var deadlineTimer: Scheduled<Void>?
   private var memory = MemoryUpkeep()
   private var isMemoryLookScheduled = false
+  /// The time at which the streams began to end, because the service stops.
+  private var drainBegin: NIODeadline?
   /// See `WidgetServer.Configuration.releaseMemory`. Tests replace it.
   var releaseMemory: @Sendable (WidgetServer.ReleasedMemory) -> Void
 
@@ -268,7 +270,30 @@ final class ServiceLoop {
 
   // MARK: - The end
 
-  /// Ends everything: the turn, all streams, the log. Call once, before the loop ends.
+  /// Opens and changes nothing more, and ends the streams in slices of their users' time. Succeeds
+  /// when they have ended, or after half of `drain_milliseconds`.
+  func streamsEnded() -> EventLoopFuture<Void> {
+    drainBegin = .now()
+    context.beginDraining()
+    turn.refuseOpenings(.shuttingDown)
+    endPreparations()
+    let ending = StreamEnding(context)
+    streams.endAll(in: ending)
+    health.endAll(in: ending)
+    return ending.ended(within: .nanoseconds(drainMax.nanoseconds / 2))
+  }
+
+  /// Flushes and closes every connection. Succeeds when all are closed, or when the rest of
+  /// `drain_milliseconds` is over. At least half of it is left, however late the loop is.
+  func connectionsClosed() -> EventLoopFuture<Void> {
+    let spent = drainBegin.map { (NIODeadline.now() - $0).nanoseconds } ?? 0
+    let left = drainMax.nanoseconds - min(spent, drainMax.nanoseconds / 2)
+    return connections.closeAll(within: .nanoseconds(left))
+  }
+
+  private var drainMax: TimeAmount { .milliseconds(Int64(context.limits.drainMilliseconds)) }
+
+  /// Ends everything that is left: the turn, all streams, the log. Call once, before the loop ends.
   func close() {
     context.pause.endForGood()
     context.drain()

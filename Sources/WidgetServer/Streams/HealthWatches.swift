@@ -115,11 +115,24 @@ final class HealthWatches {
   }
 
   /// Tells health watchers that the daemon shuts down, and ends their streams.
-  func endAll(where isMeant: (HealthWatch) -> Bool = { _ in true }) {
+  ///
+  /// - Parameter ending: Ends them in slices of their users' time. nil to end them at once.
+  func endAll(
+    in ending: StreamEnding? = nil, where isMeant: (HealthWatch) -> Bool = { _ in true }
+  ) {
     for watch in Array(watches.values) where isMeant(watch) {
-      if watch.isKnown { tell(watch) }
-      watch.finish(.shuttingDown)
+      if let ending {
+        ending.add(of: watch.uid) { [self] in end(watch) }
+      } else {
+        end(watch)
+      }
     }
+  }
+
+  private func end(_ watch: HealthWatch) {
+    guard watches[ObjectIdentifier(watch)] != nil else { return }
+    if watch.isKnown { tell(watch) }
+    watch.finish(.shuttingDown)
   }
 
   /// Stops the timers of all streams that are left, because the loop cannot be used any more.

@@ -224,8 +224,18 @@ final class WatchStreams {
   }
 
   /// Ends streams, because this process ends.
-  func endAll(where isMeant: (Subscription) -> Bool = { _ in true }) {
-    for subscription in all where isMeant(subscription) { finish(subscription, .shuttingDown) }
+  ///
+  /// - Parameter ending: Ends them in slices of their users' time. nil to end them at once.
+  func endAll(
+    in ending: StreamEnding? = nil, where isMeant: (Subscription) -> Bool = { _ in true }
+  ) {
+    for subscription in all where isMeant(subscription) {
+      if let ending {
+        ending.add(of: subscription.uid) { [self] in finish(subscription, .shuttingDown) }
+      } else {
+        finish(subscription, .shuttingDown)
+      }
+    }
   }
 
   /// Stops the timers of all streams that are left, because the loop cannot be used any more.
