@@ -88,6 +88,33 @@ import WidgetModel
     #expect(waits == [25, 35, 45, 25])
   }
 
+  @Test func `changes should pause from three quarters of the bound, until a checkpoint has ended`()
+    throws
+  {
+    var pacer = CheckpointPacer(everyPages: 10, pagesMax: 40)
+    let pauses = (Array(1...50) + [3, 30]).filter { pacer.isPauseDue(atPages: $0) }
+    #expect(pauses == [30, 40, 50, 30])
+
+    let log = try folder.open(options)
+    let isCaughtUp = Mutex(false)
+    var (revision, waits): (Revision, Int) = (0, 0)
+    while waits < 5 {
+      revision += 1
+      try log.append(group(revision, upserts: [record("w\(revision % 50)", revision: revision)]))
+      guard log.isBehind else { continue }
+      isCaughtUp.withLock { $0 = false }
+      log.whenCaughtUp { isCaughtUp.withLock { $0 = true } }
+      while !isCaughtUp.withLock({ $0 }) { usleep(100) }
+      #expect(!log.isBehind)
+      waits += 1
+    }
+    // A group that comes after the pause begins the log again.
+    #expect(log.statistics.walPages <= options.walPagesMax)
+    #expect(log.statistics.checkpointWaits == 0)
+    #expect(log.statistics.checkpointPauses >= 5)
+    #expect(try log.load().revision == revision)
+  }
+
   @Test(arguments: [
     (6 << 20, 384, 96), (1 << 20, 256, 64), (64 << 20, 4_096, 1_000), (1 << 40, 8_000, 1_000),
   ])

@@ -10,6 +10,9 @@ final class ChangePause {
   private var waiting: [ObjectIdentifier: () -> Void] = [:]
   private var isOver = false
 
+  /// The number of connections and calls that wait.
+  var waitingCount: Int { waiting.count }
+
   /// Whether a call of this method waits now.
   func holds(_ method: Method) -> Bool {
     guard isOn else { return false }

@@ -25,6 +25,9 @@ final class TestLog: CommitLog {
     if case .removed? = state.failure, let error = state.failure { throw error }
   }
 
+  var isBehind: Bool { state.isBehind }
+  func whenCaughtUp(_ body: @escaping @Sendable () -> Void) { state.whenCaughtUp(body) }
+
   func close() { state.noteClosed() }
 
   /// The medium, which outlives the log. Shared with the test's thread.
@@ -38,6 +41,8 @@ final class TestLog: CommitLog {
     private var storedFailure: StorageError?
     private var storedRefusal: (@Sendable (CommitGroup) -> StorageError?)?
     private var closes = 0
+    private var storedIsBehind = false
+    private var waitingForLog: [@Sendable () -> Void] = []
 
     init(image: StoreImage = StoreImage(epoch: 77)) { storedImage = image }
 
@@ -55,6 +60,29 @@ final class TestLog: CommitLog {
     var refusal: (@Sendable (CommitGroup) -> StorageError?)? {
       get { lock.withLock { storedRefusal } }
       set { lock.withLock { storedRefusal = newValue } }
+    }
+
+    /// Whether changes should wait for `catchUp`.
+    var isBehind: Bool {
+      get { lock.withLock { storedIsBehind } }
+      set { lock.withLock { storedIsBehind = newValue } }
+    }
+
+    func catchUp() {
+      let waiting = lock.withLock {
+        storedIsBehind = false
+        defer { waitingForLog = [] }
+        return waitingForLog
+      }
+      for body in waiting { body() }
+    }
+
+    fileprivate func whenCaughtUp(_ body: @escaping @Sendable () -> Void) {
+      let isOver = lock.withLock {
+        if storedIsBehind { waitingForLog.append(body) }
+        return !storedIsBehind
+      }
+      if isOver { body() }
     }
 
     fileprivate func noteClosed() { lock.withLock { closes += 1 } }
