@@ -319,12 +319,11 @@ public final class WidgetServer: Sendable {
     for listener in listeners { try? await listener.close().get() }
     let prepared = try await group.next().submit { self.loop.value.preparationsEnded() }.get()
     try await prepared.get()
-    let ended = try await group.next().submit {
-      for guest in self.guests.value { guest.beginShutdown() }
-      return self.loop.value.streamsEnded()
-    }.get()
+    let ended = try await group.next().submit { self.loop.value.streamsEnded() }.get()
     try await ended.get()
     let drained = try await group.next().submit {
+      // Not before: a guest cancels the calls that are left, with another status.
+      for guest in self.guests.value { guest.beginShutdown() }
       self.loop.value.close()
       return self.loop.value.connectionsClosed()
     }.get()

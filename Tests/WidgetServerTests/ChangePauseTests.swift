@@ -51,25 +51,27 @@ import WidgetTransport
   @Test func `the messages of a provider wait for the log`() async throws {
     try await withServer { server in
       let provider = try RawProvider(server.connect())
-      try provider.open(kinds: [Kind(name: .make("clock"))])
-      try server.connect().create("a", data: ["n": .int(0)])
+      try provider.open(kinds: [Providers.gauge])
+      try server.connect().create("a", kind: "gauge")
       try provider.settle()
       try Self.pause(server)
       let groups = server.log.groups.count
       try provider.send(
         .update(
           ProvideUpdate(
-            id: 5, updates: [ProvidedUpdate(.make("a"), WidgetPatch(setData: ["n": .int(1)]))])))
-      #expect(try server.connect().get("a").data["n"] == .int(0))
+            id: 5, updates: [ProvidedUpdate(.make("a"), WidgetPatch(setData: ["load": .double(1)]))]
+          )))
+      #expect(try server.connect().get("a").data["load"] == .double(0))
       #expect(server.log.groups.count == groups)
       server.log.catchUp()
-      while try server.connect().get("a").data["n"] != .int(1) {}
+      #expect(try provider.result().error == nil)
+      #expect(try server.connect().get("a").data["load"] == .double(1))
     }
   }
 
   @Test func `a call inside the process waits for the log`() async throws {
-    let codec = WireCodec()
     try await onThreads {
+      let codec = WireCodec()
       let server = try await startServer(folder: TestFolder())
       let client = try await server.server.inProcessClient(for: .current)
       try await onThread { try Self.pause(server) }
@@ -81,7 +83,7 @@ import WidgetTransport
       let widgets = try codec.decode(
         ListWidgetsResponse.self, from: Array(answer.readableBytesView)
       ).widgets
-      #expect(widgets.map(\.id) == [try .make("last")])
+      #expect(widgets.map(\.widget.id) == [try .make("last")])
       server.log.catchUp()
       _ = try await created
       try await server.server.stop()

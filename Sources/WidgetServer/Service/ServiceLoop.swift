@@ -45,6 +45,8 @@ final class ServiceLoop {
   private var deadlineTimer: Scheduled<Void>?
   private var memory = MemoryUpkeep()
   private var isMemoryLookScheduled = false
+  /// Whether the store can no longer be used.
+  private var isLogClosed = false
   /// The time at which the streams began to end, because the service stops.
   private var drainBegin: NIODeadline?
   /// See `WidgetServer.Configuration.releaseMemory`. Tests replace it.
@@ -117,6 +119,7 @@ final class ServiceLoop {
   }
 
   private func endTurn() {
+    guard !isLogClosed else { return endTurnWithoutLog() }
     context.work.serve()
     providers.stale.mark()
     time.settleActivities()
@@ -140,6 +143,15 @@ final class ServiceLoop {
         || providers.stale.hasMore || time.hasMore)
     scheduleStoreDeadline()
     scheduleMemoryLook()
+  }
+
+  /// Ends what is left of the streams, and refuses calls that came after the end of the store.
+  private func endTurnWithoutLog() {
+    context.work.serve()
+    turn.sendAnswers()
+    turn.carryOutDurable()
+    turn.sendAnswers()
+    turn.close(hasMore: context.work.hasMore)
   }
 
   /// Gives memory back some time after a load, or during a long one. Call it when something has used
@@ -342,6 +354,7 @@ final class ServiceLoop {
 
   /// Stops the timers, and gives up the store.
   func closeLog() {
+    isLogClosed = true
     streams.rounds.cancelTimer()
     streams.cancelTimers()
     health.cancelTimers()
