@@ -140,14 +140,3 @@ public struct ReadMask: Hashable, Sendable {
     return ValueMap(keys.compactMap { key in map[key].map { .init(key: key, value: $0) } })
   }
 }
-
-extension [String] {
-  /// Sorted by UTF-8 bytes, every one once.
-  fileprivate var sortedByBytes: [String] {
-    sorted { $0.precedesByBytes($1) }.reduce(into: []) { unique, key in
-      if unique.last?.hasSameBytes(as: key) != true { unique.append(key) }
-    }
-  }
-
-  fileprivate func containsBytes(of key: String) -> Bool { contains { $0.hasSameBytes(as: key) } }
-}

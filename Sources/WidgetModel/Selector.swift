@@ -100,18 +100,3 @@ public struct LabelRequirement: Hashable, Sendable {
     }
   }
 }
-
-extension [String] {
-  fileprivate var sortedByBytes: [String] { sorted { $0.precedesByBytes($1) } }
-
-  /// Whether a sorted list holds a text, byte by byte. O(log n).
-  fileprivate func containsBytes(of text: String) -> Bool {
-    var low = 0
-    var high = count
-    while low < high {
-      let middle = (low + high) / 2
-      if self[middle].precedesByBytes(text) { low = middle + 1 } else { high = middle }
-    }
-    return low < count && self[low].hasSameBytes(as: text)
-  }
-}

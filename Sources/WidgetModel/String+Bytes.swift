@@ -70,3 +70,22 @@ extension String {
     return String(self[utf8.index(utf8.startIndex, offsetBy: prefix.utf8.count)...])
   }
 }
+
+extension [String] {
+  /// The texts in order of their UTF-8 bytes, each once.
+  package var sortedByBytes: [String] {
+    sorted { $0.precedesByBytes($1) }.reduce(into: []) { unique, text in
+      if unique.last?.hasSameBytes(as: text) != true { unique.append(text) }
+    }
+  }
+
+  /// Whether a list in order of bytes holds a text, byte by byte. O(log n).
+  package func containsBytes(of text: String) -> Bool {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle].precedesByBytes(text) { low = middle + 1 } else { high = middle }
+    }
+    return low < count && self[low].hasSameBytes(as: text)
+  }
+}

@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetModel
 
@@ -153,6 +154,29 @@ struct ReadMaskTests {
   ])
   func `an update of fields outside the mask is nil`(paths: [String]) throws {
     #expect(try ReadMask(paths: paths).filter(try update()) == nil)
+  }
+
+  @Test(arguments: 1...100 as ClosedRange<UInt64>)
+  func `of removed keys exactly those in the mask remain, in their order`(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    // Some keys are equal to others for Swift's `==`, and some are prefixes of others.
+    let keys = (0..<40).map { "k\($0)" } + ["k", "\u{E9}", "e\u{301}", "e", "\u{301}"]
+    let wanted = random.some(keys, max: 30)
+    let parameters = random.some(keys, max: 30)
+    let mask = try ReadMask(
+      paths: ["position"] + wanted.map { "data.\($0)" } + parameters.map { "parameters.\($0)" })
+    var update = WidgetUpdate(
+      id: try #require(WidgetID("w")), revision: 2, updateTime: .epoch)
+    update.position = 1
+    update.unsetData = random.some(keys, max: 60)
+    update.unsetParameters = random.some(keys, max: 60)
+    let filtered = try #require(mask.filter(update))
+    func bytes(_ texts: [String]) -> [[UInt8]] { texts.map { Array($0.utf8) } }
+    let (inData, inParameters) = (Set(bytes(wanted)), Set(bytes(parameters)))
+    #expect(bytes(filtered.unsetData) == bytes(update.unsetData).filter { inData.contains($0) })
+    #expect(
+      bytes(filtered.unsetParameters)
+        == bytes(update.unsetParameters).filter { inParameters.contains($0) })
   }
 
   @Test func `the transition hint travels with what remains`() throws {

@@ -186,7 +186,7 @@ extension Record {
   }
 
   /// The owners after a patch; nil if they do not change. O(1) without owners, else O(patch ·
-  /// log(owners)), and O(keys · log(owners)) if the patch replaces all data.
+  /// log(patch · owners)), and O(keys · log(patch · owners)) if the patch replaces all data.
   ///
   /// - Parameter asked: the writer's patch, before the kind added defaults. A field that `patch`
   ///   changes and `asked` does not set counts as unset: it gets a default, or is removed. If nil,
@@ -198,15 +198,16 @@ extension Record {
     let isUndeclared = isUndeclared
     var after = before
     var fields = patch.fields
+    let unset = UnsetFields(of: patch)
     if patch.replaceData {
-      for key in data.map.keys where patch.setData[key] == nil && !patch.unsets(.data, key) {
+      for key in data.map.keys where patch.setData[key] == nil && !unset.contains(.data, key) {
         fields.append((.data, key, nil))
       }
     }
     for (part, key, value) in fields {
       let path = part.path(key)
       let current = self.value(part, key)
-      let isUnset = asked.map { !$0.sets(part, key) } ?? (value == nil || patch.unsets(part, key))
+      let isUnset = asked.map { !$0.sets(part, key) } ?? (value == nil || unset.contains(part, key))
       guard current != value || (isUnset && current != nil) else { continue }
       let name = writer.name
       // A new value replaces the one that is set aside.

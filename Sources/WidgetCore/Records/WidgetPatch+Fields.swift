@@ -16,28 +16,25 @@ extension WidgetPatch {
     return fields
   }
 
-  /// Whether the patch unsets a field. The field then gets its default, if it has one.
-  func unsets(_ part: FieldOwner.Part, _ key: String) -> Bool {
-    let keys =
-      switch part {
-      case .data: unsetData
-      case .parameters: unsetParameters
-      case .labels: unsetLabels
-      }
-    return keys.contains { $0.hasSameBytes(as: key) }
-  }
-
   /// Adds the values that are set aside and fit the kind of the widget. A kind that is not
   /// registered, nil, takes all of them.
   mutating func restoreValues(of record: Record, for schema: KindSchema?) {
+    var (restoredData, restoredParameters): ([String], [String]) = ([], [])
     for entry in record.ownership?.asides ?? [] {
       guard let (part, key) = FieldOwner.parse(entry.path),
         let value = entry.restoredValue(for: schema)
       else { continue }
       set(part, key, to: value)
-      unsetData.removeAll { part == .data && $0.hasSameBytes(as: key) }
-      unsetParameters.removeAll { part == .parameters && $0.hasSameBytes(as: key) }
+      switch part {
+      case .data: restoredData.append(key)
+      case .parameters: restoredParameters.append(key)
+      case .labels: break
+      }
     }
+    guard !restoredData.isEmpty || !restoredParameters.isEmpty else { return }
+    let (data, parameters) = (restoredData.sortedByBytes, restoredParameters.sortedByBytes)
+    unsetData.removeAll { data.containsBytes(of: $0) }
+    unsetParameters.removeAll { parameters.containsBytes(of: $0) }
   }
 
   mutating func set(_ part: FieldOwner.Part, _ key: String, to value: Value) {
@@ -65,14 +62,28 @@ extension WidgetPatch {
     }
   }
 
-  func names(_ part: FieldOwner.Part, _ key: String) -> Bool {
-    let isSet =
-      switch part {
-      case .data: setData[key] != nil || replaceData
-      case .parameters: setParameters[key] != nil
-      case .labels: setLabels[key] != nil
-      }
-    return isSet || unsets(part, key)
+}
+
+/// The fields that a patch unsets, for look-ups. Such a field gets its default, if it has one.
+struct UnsetFields {
+  private let data: [String]
+  private let parameters: [String]
+  private let labels: [String]
+
+  /// O(n log n).
+  init(of patch: WidgetPatch) {
+    data = patch.unsetData.sortedByBytes
+    parameters = patch.unsetParameters.sortedByBytes
+    labels = patch.unsetLabels.sortedByBytes
+  }
+
+  /// O(log n).
+  func contains(_ part: FieldOwner.Part, _ key: String) -> Bool {
+    switch part {
+    case .data: data.containsBytes(of: key)
+    case .parameters: parameters.containsBytes(of: key)
+    case .labels: labels.containsBytes(of: key)
+    }
   }
 }
 

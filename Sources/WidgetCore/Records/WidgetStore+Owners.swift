@@ -96,6 +96,7 @@ extension WidgetStore {
   ) throws(StoreError) -> [(path: String, owner: FieldOwner?)] {
     var released: [(path: String, owner: FieldOwner?)] = []
     var seen: Set<[UInt8]> = []
+    let unset = UnsetFields(of: patch)
     for (index, path) in patch.releases.enumerated() {
       guard seen.insert(Array(path.utf8)).inserted else {
         throw .invalid(
@@ -122,7 +123,9 @@ extension WidgetStore {
         released.append((path, nil))
         continue
       }
-      guard !patch.names(part, key) else {
+      let isChanged =
+        patch.sets(part, key) || unset.contains(part, key) || (part == .data && patch.replaceData)
+      guard !isChanged else {
         throw .invalid(
           field: "\(field).release[\(index)]",
           description: "\(path) is changed by the same request; leave out one of the two.")
