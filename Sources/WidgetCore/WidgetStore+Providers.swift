@@ -203,10 +203,7 @@ extension WidgetStore {
 
   mutating func acknowledge(_ sequence: UInt64, by provider: String) {
     guard !unacknowledged.queues.isEmpty else { return }
-    for kind in Array(unacknowledged.queues.keys)
-    where registeredKinds[kind]?.provider == provider {
-      forgetEvents(of: kind, through: sequence)
-    }
+    for kind in kindNames(of: provider) { forgetEvents(of: kind, through: sequence) }
   }
 
   /// Removes the unacknowledged events of a kind up to and including a sequence number, and the

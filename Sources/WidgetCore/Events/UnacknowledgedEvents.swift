@@ -9,7 +9,8 @@ import WidgetModel
 /// first. `Queue.lost` records lost events, so that only the provider gets a gap.
 ///
 /// Invariants: a queue's entries are in order of sequence; `count` and `bytes` are the sums over
-/// all queues; there is no queue without entries and losses.
+/// all queues; there is no queue without entries and losses; `order` has the place of each entry,
+/// in order of sequence.
 struct UnacknowledgedEvents {
   struct Entry {
     let event: Event
@@ -40,7 +41,16 @@ struct UnacknowledgedEvents {
     let lost: ClosedRange<UInt64>?
   }
 
+  /// The place of an event.
+  struct Place {
+    let sequence: UInt64
+    let kind: KindName
+  }
+
   private(set) var queues: [KindName: Queue] = [:]
+  /// The places of the events of all kinds. The places of removed events stay until `trim`, so that
+  /// `undoRemove` finds them.
+  private(set) var order: Deque<Place> = []
   private(set) var count = 0
   private(set) var bytes = 0
   /// The size of the events that were added since the last group.
@@ -52,14 +62,16 @@ struct UnacknowledgedEvents {
   mutating func append(_ event: Event, of kind: KindName) {
     let entry = Entry(event: event, costBytes: 64 + event.payload.costBytes)
     queues[kind, default: Queue()].entries.append(entry)
+    order.append(Place(sequence: event.sequence, kind: kind))
     count += 1
     bytes += entry.costBytes
     pendingBytes += entry.costBytes
   }
 
-  /// Takes the last event of a kind back.
+  /// Takes the last event of all back. `kind` is its kind.
   mutating func undoAppend(of kind: KindName) {
     guard let entry = queues[kind]?.entries.popLast() else { return }
+    order.removeLast()
     discount(entry)
     pendingBytes -= entry.costBytes
     dropIfEmpty(kind)
@@ -97,27 +109,27 @@ struct UnacknowledgedEvents {
     queues[kind, default: Queue()].lost = lost
   }
 
-  /// Forgets the oldest events beyond the limits. Returns the kinds that lost some.
-  /// O(events forgotten × kinds with events).
+  /// Forgets the oldest events beyond the limits. Returns the kinds that lost some. `undoRemove` and
+  /// `undoAppend` cannot go back further than to here. O(events forgotten or removed), amortised.
   mutating func trim(countMax: Int, bytesMax: Int) -> Set<KindName> {
     var kinds: Set<KindName> = []
-    while count > countMax || bytes > bytesMax {
-      var oldest: (kind: KindName, sequence: UInt64)?
-      for (kind, queue) in queues {
-        guard let sequence = queue.entries.first?.event.sequence,
-          sequence < oldest?.sequence ?? .max
-        else { continue }
-        oldest = (kind, sequence)
-      }
-      guard let (kind, sequence) = oldest, let entry = queues[kind]?.entries.popFirst() else {
-        break
-      }
+    while count > countMax || bytes > bytesMax, let place = order.popFirst() {
+      let (kind, sequence) = (place.kind, place.sequence)
+      guard holds(place), let entry = queues[kind]?.entries.popFirst() else { continue }
       discount(entry)
       let first = queues[kind]?.lost?.lowerBound ?? sequence
       queues[kind]?.lost = first...sequence
       kinds.insert(kind)
     }
+    // At least half of the places are of removed events, so each removal pays for two places.
+    if order.count > 2 * count { order = order.filter { holds($0) } }
     return kinds
+  }
+
+  /// Whether the event of a place is still there. Events are removed from the beginning of a queue.
+  private func holds(_ place: Place) -> Bool {
+    guard let first = queues[place.kind]?.entries.first else { return false }
+    return first.event.sequence <= place.sequence
   }
 
   // MARK: - Reading

@@ -256,6 +256,16 @@ extension UnacknowledgedEvents {
     if count != all.count || bytes != all.reduce(0, { $0 + $1.costBytes }) {
       violations.append("\(count) events with \(bytes) bytes are miscounted")
     }
+    let places = order.map(\.sequence)
+    if places != places.sorted() || Set(places).count != places.count {
+      violations.append("the places of events are out of order: \(places)")
+    }
+    for (kind, queue) in queues {
+      let known = Set(order.filter { $0.kind == kind }.map(\.sequence))
+      for entry in queue.entries where !known.contains(entry.event.sequence) {
+        violations.append("the place of event \(entry.event.sequence) of \(kind) is missing")
+      }
+    }
     return violations
   }
 }
