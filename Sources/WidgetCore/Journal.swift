@@ -18,7 +18,8 @@ struct Journal {
     case restoreUnacknowledged(KindName, UnacknowledgedEvents.Removed)
     case lowerEventCeiling(to: UInt64)
     case lowerRevisionCeiling(to: Revision)
-    case dropRequest
+    /// An answer was kept, and hides an older one with the same id.
+    case dropRequest(hiding: RequestImage?)
     case renumber(KindName, to: UInt64)
     /// The former registration under a name; nil for none.
     case kind(KindName, RegisteredKind?, KindSchema?)

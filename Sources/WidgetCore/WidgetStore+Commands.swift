@@ -392,11 +392,11 @@ extension WidgetStore {
   public mutating func remember(
     requestID: String, of uid: UInt32, fingerprint: UInt64, response: [UInt8], at now: RunningTime
   ) {
-    ledger.insert(
+    let hidden = ledger.insert(
       RequestImage(
         uid: uid, requestID: requestID, fingerprint: fingerprint, response: response,
         expires: now.advanced(by: limits.requestLifetime)))
-    addInverse(.dropRequest)
+    addInverse(.dropRequest(hiding: hidden))
   }
 }
 

@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetModel
 
@@ -197,5 +198,75 @@ struct RequestLedgerTests {
     restored.commitGroup(at: .at(3))
     #expect(try recall("r1", in: restored) == nil)
     #expect(try recall("r2", in: restored) == [1])
+  }
+
+  // MARK: - Random histories
+
+  /// The answers in order, and the same rules without any index.
+  private struct NaiveLedger {
+    var images: [RequestImage] = []
+
+    func last(_ uid: UInt32, _ id: String) -> RequestImage? {
+      images.last { $0.uid == uid && $0.requestID == id }
+    }
+
+    mutating func expire(at now: RunningTime) { images.removeAll { $0.expires <= now } }
+
+    mutating func trim(countMax: Int, bytesMax: Int) {
+      while images.count > countMax { evict { _ in 1 } }
+      while images.reduce(0, { $0 + $1.costBytes }) > bytesMax { evict(\.costBytes) }
+    }
+
+    /// Evicts the oldest answer of the users with the most.
+    private mutating func evict(_ size: (RequestImage) -> Int) {
+      var sizes: [UInt32: Int] = [:]
+      for image in images { sizes[image.uid, default: 0] += size(image) }
+      let most = sizes.values.max()
+      guard let index = images.firstIndex(where: { sizes[$0.uid] == most }) else { return }
+      images.remove(at: index)
+    }
+  }
+
+  /// User 1 seldom makes a request, so its answers are the oldest.
+  @Test(arguments: 1...200 as ClosedRange<UInt64>)
+  func `after random requests and rollbacks, the same answers are kept as by the plain rules`(
+    seed: UInt64
+  ) {
+    var random = SeededGenerator(seed: seed)
+    let countMax = 2 + random.below(12)
+    let bytesMax = random.chance(50) ? 100_000 : 131 * (2 + random.below(12))
+    var (ledger, naive) = (RequestLedger(), NaiveLedger())
+    var hidden: [RequestImage?] = []
+    var (now, committed) = (Int64(0), NaiveLedger())
+    for step in 0..<200 {
+      switch random.below(10) {
+      case 0...6:
+        now += 1
+        let uid: UInt32 = random.chance(8) ? 1 : 2 + UInt32(random.below(2))
+        let image = RequestImage(
+          uid: uid, requestID: "r\(random.below(20))", fingerprint: random.next(),
+          response: [UInt8](repeating: 0, count: random.below(200)), expires: .at(now + 40))
+        let replaced = ledger.insert(image)
+        #expect(replaced == naive.last(uid, image.requestID), "seed \(seed), step \(step)")
+        hidden.append(replaced)
+        naive.images.append(image)
+      case 7:
+        while let replaced = hidden.popLast() { ledger.undoInsert(hiding: replaced) }
+        naive = committed
+      default:
+        ledger.expire(at: .at(now))
+        naive.expire(at: .at(now))
+        ledger.trim(countMax: countMax, bytesMax: bytesMax)
+        naive.trim(countMax: countMax, bytesMax: bytesMax)
+        // The holes of evicted answers do not pile up.
+        #expect(ledger.queue.count <= 2 * naive.images.count, "seed \(seed), step \(step)")
+        hidden = []
+        committed = naive
+      }
+      #expect(ledger.newest(.max) == naive.images, "seed \(seed), step \(step)")
+      #expect(ledger.newest(3) == Array(naive.images.suffix(3)), "seed \(seed), step \(step)")
+      #expect(ledger.nextDeadline == naive.images.first?.expires, "seed \(seed), step \(step)")
+      #expect(ledger.checkInvariants() == [], "seed \(seed), step \(step)")
+    }
   }
 }

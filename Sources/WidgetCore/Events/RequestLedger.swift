@@ -5,16 +5,20 @@ import WidgetModel
 ///
 /// The ledger is bounded in number, bytes and time. Above a bound, it evicts the oldest answer of
 /// the user with the most answers or bytes: see `UserShares`. All answers have the same lifetime, so
-/// the queue is in order of expiry too.
+/// the queue is in order of expiry too. An eviction leaves a hole in the queue.
 ///
 /// An answer that has expired stays until `expire`. If its id is used again before that, the new
 /// answer hides the old one. If the new answer is taken back, the old one is valid again.
 ///
 /// Invariants: `answers` holds the last answer of each key in the queue; `shares` has the cost of
-/// all in the queue.
+/// all in the queue; `numbers` has the number of each answer by user, in order; the queue does not
+/// begin with a hole.
 struct RequestLedger {
   private(set) var answers: [Key: RequestImage] = [:]
-  private(set) var queue: Deque<RequestImage> = []
+  /// The answers, oldest first; nil is a hole. The first one has the number `firstNumber`.
+  private(set) var queue: Deque<RequestImage?> = []
+  private(set) var firstNumber = 0
+  private(set) var numbers: [UInt32: Deque<Int>] = [:]
   private(set) var shares = UserShares()
 
   struct Key: Hashable {
@@ -27,70 +31,88 @@ struct RequestLedger {
   }
 
   /// When the oldest answer expires.
-  var nextDeadline: RunningTime? { queue.first?.expires }
+  var nextDeadline: RunningTime? { queue.first??.expires }
 
   subscript(uid: UInt32, requestID: String) -> RequestImage? {
     answers[Key(uid: uid, requestID: requestID)]
   }
 
-  /// Keeps an answer, and replaces an older one with the same id.
-  mutating func insert(_ image: RequestImage) {
-    answers[image.key] = image
-    queue.append(image)
+  /// Keeps an answer, and hides an older one with the same id. Returns the hidden one.
+  @discardableResult
+  mutating func insert(_ image: RequestImage) -> RequestImage? {
+    let hidden = answers.updateValue(image, forKey: image.key)
+    append(image)
     shares.add(image.costBytes, of: image.uid)
+    return hidden
   }
 
-  /// Takes the last answer back. O(answers).
-  mutating func undoInsert() {
-    guard let image = queue.popLast() else { return }
+  /// Takes the last answer back. `hidden` is the answer that it hides. O(1).
+  mutating func undoInsert(hiding hidden: RequestImage?) {
+    guard let last = queue.popLast(), let image = last else { return }
     shares.remove(image.costBytes, of: image.uid)
-    answers[image.key] = queue.last { $0.key == image.key }
+    numbers[image.uid]?.removeLast()
+    dropIfEmpty(image.uid)
+    answers[image.key] = hidden
   }
 
   /// The newest answers, oldest first.
-  func newest(_ count: Int) -> [RequestImage] { Array(queue.suffix(count)) }
-
-  /// Evicts answers above the limits. O(answers), however many are evicted.
-  mutating func trim(countMax: Int, bytesMax: Int) {
-    var users = shares.largest(countMax: countMax, bytesMax: bytesMax)
-    // In most cases, the oldest answer of all goes.
-    while let first = queue.first, users.contains(first.uid) {
-      queue.removeFirst()
-      forget(first)
-      users = shares.largest(countMax: countMax, bytesMax: bytesMax)
+  func newest(_ count: Int) -> [RequestImage] {
+    var images: [RequestImage] = []
+    for place in queue.indices.reversed() {
+      guard images.count < count else { break }
+      if let image = queue[place] { images.append(image) }
     }
-    if !users.isEmpty { trim(from: users, countMax: countMax, bytesMax: bytesMax) }
+    return images.reversed()
   }
 
-  /// Evicts answers of these users, and then of the next ones, behind answers that stay.
-  private mutating func trim(from users: Set<UInt32>, countMax: Int, bytesMax: Int) {
-    var users = users
-    var positions: [UInt32: ArraySlice<Int>] = [:]
-    for (position, image) in queue.enumerated() {
-      positions[image.uid, default: []].append(position)
-    }
-    var stays = [Bool](repeating: true, count: queue.count)
-    while let position = users.compactMap({ positions[$0]?.first }).min() {
-      let image = queue[position]
-      stays[position] = false
-      positions[image.uid]?.removeFirst()
-      forget(image)
-      users = shares.largest(countMax: countMax, bytesMax: bytesMax)
-    }
-    queue = Deque(zip(queue, stays).lazy.filter(\.1).map(\.0))
+  /// Evicts answers above the limits. O(answers evicted × users), amortised.
+  mutating func trim(countMax: Int, bytesMax: Int) {
+    while let uid = evictedUser(countMax: countMax, bytesMax: bytesMax) { removeOldest(of: uid) }
+    // At least half of the places are holes, so each eviction pays for two places.
+    if queue.count > 2 * shares.count { closeHoles() }
   }
 
   mutating func expire(at now: RunningTime) {
-    while let first = queue.first, first.expires <= now {
-      queue.removeFirst()
-      forget(first)
+    while let first = queue.first, let image = first, image.expires <= now {
+      removeOldest(of: image.uid)
     }
   }
 
-  private mutating func forget(_ image: RequestImage) {
-    shares.remove(image.costBytes, of: image.uid)
+  /// The user with the oldest answer of the users with the most; nil if no limit is exceeded.
+  private func evictedUser(countMax: Int, bytesMax: Int) -> UInt32? {
+    let users = shares.largest(countMax: countMax, bytesMax: bytesMax)
+    return users.min { numbers[$0]?.first ?? .max < numbers[$1]?.first ?? .max }
+  }
+
+  private mutating func removeOldest(of uid: UInt32) {
+    guard let number = numbers[uid]?.popFirst(), let image = queue[number - firstNumber] else {
+      return
+    }
+    dropIfEmpty(uid)
+    queue[number - firstNumber] = nil
+    while let first = queue.first, first == nil {
+      queue.removeFirst()
+      firstNumber += 1
+    }
+    shares.remove(image.costBytes, of: uid)
     // A newer answer with the same id stays.
     if answers[image.key]?.expires == image.expires { answers[image.key] = nil }
+  }
+
+  private mutating func closeHoles() {
+    let images = queue.compactMap { $0 }
+    queue.removeAll()
+    numbers.removeAll()
+    for image in images { append(image) }
+  }
+
+  private mutating func append(_ image: RequestImage) {
+    numbers[image.uid, default: []].append(firstNumber + queue.count)
+    queue.append(image)
+  }
+
+  private mutating func dropIfEmpty(_ uid: UInt32) {
+    if numbers[uid]?.isEmpty == true { numbers[uid] = nil }
   }
 }
 

@@ -120,7 +120,7 @@ extension WidgetStore {
         unacknowledged.undoRemove(of: kind, removed)
       case .lowerEventCeiling(let old): eventSequenceCeiling = old
       case .lowerRevisionCeiling(let old): revisionCeiling = old
-      case .dropRequest: ledger.undoInsert()
+      case .dropRequest(let hidden): ledger.undoInsert(hiding: hidden)
       case .renumber(let kind, let old): numbering[kind] = old
       case .kind(let name, let old, let schema): setKind(name, to: old, schema: schema)
       case .theme(let old): theme = old

@@ -273,7 +273,7 @@ extension UnacknowledgedEvents {
 extension RequestLedger {
   func checkInvariants() -> [String] {
     var violations: [String] = []
-    let kept = queue.map { $0 }
+    let kept = queue.compactMap { $0 }
     var last: [Key: RequestImage] = [:]
     for image in kept { last[image.key] = image }
     if last != answers { violations.append("the answers are not the last ones of the queue") }
@@ -282,6 +282,12 @@ extension RequestLedger {
     if shares != costs { violations.append("answers have another cost") }
     let deadlines = kept.map(\.expires)
     if deadlines != deadlines.sorted() { violations.append("answers expire out of order") }
+    var places: [UInt32: [Int]] = [:]
+    for (place, image) in queue.enumerated() {
+      if let image { places[image.uid, default: []].append(firstNumber + place) }
+    }
+    if numbers.mapValues({ Array($0) }) != places { violations.append("answers are misnumbered") }
+    if let first = queue.first, first == nil { violations.append("a hole is the first answer") }
     return violations
   }
 }
