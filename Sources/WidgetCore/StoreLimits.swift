@@ -94,3 +94,10 @@ public struct StoreLimits: Hashable, Sendable {
 
   public init() {}
 }
+
+extension StoreLimits {
+  /// The number of removals that are left after there were too many. It is a bit below the limit, so
+  /// that the store seldom raises `compactRevision`. It is not far below, so that no group pays for
+  /// thousands of removals of other groups.
+  var tombstonesLeft: Int { max(tombstonesMax / 2, tombstonesMax - 256) }
+}

@@ -472,11 +472,10 @@ public struct WidgetStore: ~Copyable {
   /// Takes back everything since the last group. O(changes). Only for a revocable store.
   public mutating func rollbackGroup() { undo(to: .group) }
 
-  /// Forgets the older half of the removals. A revision's removals stay or go together.
+  /// Forgets the oldest removals, and all removals of their revisions.
   private mutating func compact(upTo retained: Revision) {
-    let keep = limits.tombstonesMax / 2
     while let first = tombstones.first, first.revision <= retained,
-      tombstones.count > keep || first.revision == compactRevision
+      tombstones.count > limits.tombstonesLeft || first.revision == compactRevision
     {
       tombstones.removeFirst()
       compactRevision = first.revision

@@ -213,8 +213,7 @@ struct CompactionTests {
     #expect(words(try store.changes(since: 3)) == ["-a", "-b"])
   }
 
-  @Test
-  func `above the limit the older half of removals is dropped, and older cursors are compacted`()
+  @Test func `above a small limit the older half is dropped, and older cursors are compacted`()
     throws
   {
     let ids = (1...5).compactMap { WidgetID("w\($0)") }
@@ -231,6 +230,31 @@ struct CompactionTests {
     }
     #expect(words(try store.changes(since: 8)) == ["-w4", "-w5"])
     #expect(words(try store.changes(since: 9)) == ["-w5"])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `no group forgets many more removals than it adds`() throws {
+    let ids = (1...1_000).compactMap { WidgetID("w\($0)") }
+    var store = try Store(widgets: ids, limits: .with { $0.tombstonesMax = 600 })
+    // Each removal has one revision.
+    let start = store.revision
+    var rises: [Int: Revision] = [:]
+    var before = start
+    for (index, id) in ids.prefix(900).enumerated() {
+      try store.delete(id)
+      store.commitGroup(at: .at(0))
+      let compacted = max(start, store.compactRevision)
+      if compacted > before { rises[index + 1] = compacted - before }
+      before = compacted
+    }
+    #expect(rises == [601: 257, 858: 257])
+    // A group with many removals forgets as many.
+    for id in ids.suffix(100) { try store.delete(id) }
+    for id in ids.prefix(400) { try store.create(id) }
+    for id in ids.prefix(400) { try store.delete(id) }
+    store.commitGroup(at: .at(0))
+    let kept = try store.changes(since: store.compactRevision).changes.count
+    #expect(kept == 600 - 256)
     #expect(store.checkInvariants() == [])
   }
 

@@ -107,7 +107,8 @@ struct Model {
       dropAnswer(Model.cost)
     }
     if removals.count > limits.tombstonesMax {
-      compactRevision = removals[removals.count - limits.tombstonesMax / 2 - 1]
+      let left = max(limits.tombstonesMax / 2, limits.tombstonesMax - 256)
+      compactRevision = removals[removals.count - left - 1]
       removals.removeAll { $0 <= compactRevision }
     }
   }
