@@ -22,7 +22,8 @@ struct BundleFolder: Sendable {
         return .install(
           InstallBundleResponse(
             bundle: installed(outcome, in: installer), formerVersion: outcome.former ?? "",
-            warnings: outcome.warnings, formerID: outcome.formerID ?? ""))
+            warnings: outcome.warnings + [outcome.removalWarning].compactMap(\.self),
+            formerID: outcome.formerID ?? ""))
       case .list:
         return .list(
           ListBundlesResponse(

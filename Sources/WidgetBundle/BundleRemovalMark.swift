@@ -6,5 +6,9 @@ public enum BundleRemovalMark {
   /// Whether a text can be the id of a bundle, so that it is safe in a path.
   public static func canHave(_ id: String) -> Bool { BundleReader.isID(id) }
 
+  /// How long an installation waits until the host has carried out earlier removals, so that former
+  /// values do not come back.
+  public static let waitMax = Duration.seconds(3)
+
   public static func name(of id: String) -> String { ".removed-\(id)" }
 }

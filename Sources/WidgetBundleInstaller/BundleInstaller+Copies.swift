@@ -127,8 +127,14 @@ extension BundleInstaller {
   }
 
   /// Deletes the mark of a former removal, because the bundle is there again.
-  func unmark(_ id: String, in bundles: Folder) {
-    try? bundles.remove(BundleRemovalMark.name(of: id))
+  ///
+  /// - Returns: whether there was a mark, so that the host has not carried out the removal.
+  @discardableResult
+  func unmark(_ id: String, in bundles: Folder) -> Bool {
+    let name = BundleRemovalMark.name(of: id)
+    let isMarked = bundles.entry(name) != nil
+    try? bundles.remove(name)
+    return isMarked
   }
 
   /// A change that puts a version of a bundle into the folder with the bundle's id as its name.

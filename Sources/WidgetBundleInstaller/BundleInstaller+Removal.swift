@@ -1,6 +1,17 @@
 import Glibc
 import WidgetBundle
 
+extension BundleInstaller.Outcome {
+  /// The warning about an earlier removal that the host had not carried out; nil without one.
+  public var removalWarning: String? {
+    guard hasPendingRemoval else { return nil }
+    return "widgetd-host has not carried out the earlier removal of bundle \(bundle.id), so its "
+      + "widgets in the daemon keep the values that users and actions have set. To delete these "
+      + "values, run `widgetctl bundle rm \(bundle.id)`, wait until widgetd-host has removed the "
+      + "widgets, and install the bundle again"
+  }
+}
+
 // Removing bundles. The id in the file of a folder decides, and not the name of the folder. A folder
 // with the id as its name can have another bundle.
 extension BundleInstaller {

@@ -76,6 +76,9 @@ public struct BundleInstaller: Sendable {
     public var formerID: String?
     /// Whether the same content was already installed, so that nothing has changed.
     public var isUnchanged = false
+    /// Whether the host had not carried out an earlier removal of the bundle. The widgets then keep
+    /// the values that the removal was to delete.
+    public var hasPendingRemoval = false
   }
 
   // MARK: - Reading
@@ -319,11 +322,12 @@ public struct BundleInstaller: Sendable {
         warnings: remarks + clashes, formerID: bundle.id, isUnchanged: true)
     }
     let former = try replace(bundle.id, by: rootName, in: bundles)
-    unmark(bundle.id, in: bundles)
+    let hasPendingRemoval = unmark(bundle.id, in: bundles)
     fsync(bundles.descriptor)
     return Outcome(
       bundle: bundle, former: former.version, wasThere: former.wasThere, digest: digest,
-      warnings: remarks + clashes + former.warnings, formerID: former.id)
+      warnings: remarks + clashes + former.warnings, formerID: former.id,
+      hasPendingRemoval: hasPendingRemoval)
   }
 
   func isBundleFolder(_ folder: Folder) throws(BundleInstallerError) -> Bool {

@@ -156,6 +156,20 @@ extension BundleInstallerTests {
     #expect(!scratch.listing("bundles").contains("bundles/.removed-desk"))
   }
 
+  @Test func `an installation tells that the host has not carried out a removal`() throws {
+    #expect(try installer.install(bytes: archive("desk"), name: "a.tar").removalWarning == nil)
+    try installer.remove("desk")
+    let early = try installer.install(bytes: archive("desk"), name: "a.tar")
+    #expect(
+      early.removalWarning?.hasPrefix(
+        "widgetd-host has not carried out the earlier removal of bundle desk, so its widgets in the "
+          + "daemon keep the values") == true)
+    try installer.remove("desk")
+    // The host deletes the mark after the removal.
+    try #require(unlink("\(installer.path)/.removed-desk") == 0)
+    #expect(try installer.install(bytes: archive("desk"), name: "a.tar").removalWarning == nil)
+  }
+
   @Test func `a link to the removed folder is no other copy of the bundle`() throws {
     _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     try #require(symlink("desk", "\(installer.path)/alias") == 0)

@@ -433,6 +433,25 @@ struct BundleFolderTests {
     #expect(!isLeft())
   }
 
+  @Test func `an installation waits until a removal is carried out, and not for ever`() async throws
+  {
+    let place = try Place(nil)
+    let mark = "\(place.path)/\(BundleRemovalMark.name(of: "desk"))"
+    await Host.awaitRemovals(in: place.path, atMost: .seconds(3600))
+    try Data().write(to: URL(fileURLWithPath: mark))
+    await Host.awaitRemovals(in: place.path, atMost: .zero)
+    #expect(access(mark, F_OK) == 0)
+    let path = place.path
+    let waiting = Task {
+      await Host.awaitRemovals(in: path, atMost: .seconds(3600))
+      return access(mark, F_OK) != 0
+    }
+    await Task.yield()
+    unlink(mark)
+    #expect(await waiting.value)
+    #expect(access(place.path, F_OK) == 0)
+  }
+
   @Test(arguments: [(true, false), (false, true)])
   func `only a folder that somebody has named must exist`(isUsual: Bool, isProblem: Bool) throws {
     let place = try Place()

@@ -64,7 +64,11 @@ struct BundleInstallCommand: AsyncParsableCommand {
     var outlook: BundleOutlook?
     var missing: MissingFolder?
     let found = try? installer.read(source)
+    var hasFormerWidgets = false
     if let found {
+      // The removal changes the widgets that the other questions are about.
+      hasFormerWidgets = await PendingRemoval.leavesWidgets(
+        of: found.bundle.id, in: installer.path, global)
       outlook = await BundleOutlook.of(found.bundle, global, beside: installer.path)
       // A daemon that has not answered is not asked again.
       if outlook != nil {
@@ -87,6 +91,9 @@ struct BundleInstallCommand: AsyncParsableCommand {
     let bundle = outcome.bundle
     var warnings = (outlook?.refined(outcome.warnings, of: bundle) ?? outcome.warnings)
       .map { folder.advised($0) }
+    if hasFormerWidgets, let words = outcome.removalWarning {
+      warnings.append(folder.advised(words))
+    }
     if let words = missing?.warning(installing: bundle) {
       warnings.append(words)
     }

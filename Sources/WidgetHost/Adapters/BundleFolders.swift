@@ -237,6 +237,9 @@ enum BundleFolders {
     return bundles.allSatisfy { folders.contains($0.path) && isBundle($0.path) }
   }
 
+  /// Whether a folder of bundles has marks of removals.
+  static func hasMarks(in root: String) -> Bool { !marks(in: root).isEmpty }
+
   /// The names of the marks in a folder of bundles.
   private static func marks(in root: String) -> [String] {
     guard let directory = opendir(root) else { return [] }

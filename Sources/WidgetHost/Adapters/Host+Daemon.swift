@@ -133,9 +133,12 @@ extension Host {
 
   /// Carries out calls about bundles one after the other, because they change the same folder.
   private func manage(_ request: ProviderBundleRequest, _ session: (any DaemonSession)?) {
-    let (earlier, manager) = (managing, manager)
+    let (earlier, manager, root) = (managing, manager, options.roots.first)
     managing = Task {
       await earlier?.value
+      if case .install = request.request, let root {
+        await Host.awaitRemovals(in: root, atMost: BundleRemovalMark.waitMax)
+      }
       let outcome = await Task.detached { manager(request.request) }.value
       // The host watches the folder, so an installed bundle runs without a call from here.
       try? await session?.answer(request, with: outcome)

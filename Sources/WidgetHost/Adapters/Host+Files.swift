@@ -151,6 +151,18 @@ extension Host {
     }
   }
 
+  /// Waits until the removals from a folder of bundles are carried out, so that a bundle that was just
+  /// removed does not get its former values back with an installation. A removal that the daemon
+  /// refuses can last, so the wait has a limit.
+  static func awaitRemovals(in root: String, atMost limit: Duration) async {
+    let deadline = ContinuousClock.now + limit
+    while await Host.blocking({ () -> Bool in BundleFolders.hasMarks(in: root) }),
+      ContinuousClock.now < deadline
+    {
+      guard (try? await Task.sleep(for: .milliseconds(20))) != nil else { return }
+    }
+  }
+
   private func lookAtRoots() async {
     let (roots, isUsual) = (options.roots, options.areRootsUsual)
     let problems = await Host.blocking { () -> [String: String] in
