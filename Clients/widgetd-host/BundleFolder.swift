@@ -23,7 +23,7 @@ struct BundleFolder: Sendable {
           InstallBundleResponse(
             bundle: installed(outcome, in: installer), formerVersion: outcome.former ?? "",
             warnings: outcome.warnings + [outcome.removalWarning].compactMap(\.self),
-            formerID: outcome.formerID ?? ""))
+            formerID: outcome.formerID ?? "", isUnchanged: outcome.isUnchanged))
       case .list:
         return .list(
           ListBundlesResponse(

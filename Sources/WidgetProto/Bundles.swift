@@ -115,15 +115,19 @@ public struct InstallBundleResponse: Hashable, Sendable {
   public var warnings: [String]
   /// The id in the file of the replaced version; empty if it is unknown.
   public var formerID: String
+  /// Whether the same content was already installed, so that nothing has changed. An older host does
+  /// not tell this.
+  public var isUnchanged: Bool
 
   public init(
     bundle: InstalledBundle = InstalledBundle(), formerVersion: String = "",
-    warnings: [String] = [], formerID: String = ""
+    warnings: [String] = [], formerID: String = "", isUnchanged: Bool = false
   ) {
     self.bundle = bundle
     self.formerVersion = formerVersion
     self.warnings = warnings
     self.formerID = formerID
+    self.isUnchanged = isUnchanged
   }
 }
 
@@ -135,6 +139,7 @@ extension InstallBundleResponse: ConvertibleMessage {
     formerVersion = reader.string(c.pointee.former_version)
     warnings = reader.strings(c.pointee.n_warnings, c.pointee.warnings)
     formerID = reader.string(c.pointee.former_id)
+    isUnchanged = c.pointee.unchanged != 0
   }
 
   func fill(
@@ -145,6 +150,7 @@ extension InstallBundleResponse: ConvertibleMessage {
     c.pointee.n_warnings = warnings.count
     c.pointee.warnings = try writer.strings("warnings", warnings)
     c.pointee.former_id = try writer.string("former_id", formerID)
+    c.pointee.unchanged = isUnchanged ? 1 : 0
   }
 }
 

@@ -245,7 +245,8 @@ struct RandomMessages {
       content: many { UInt8(truncatingIfNeeded: $0.number()) }, fileName: text(), sha256: text(),
       force: flag())
     let didInstall = InstallBundleResponse(
-      bundle: installed, formerVersion: text(), warnings: many { $0.text() }, formerID: text())
+      bundle: installed, formerVersion: text(), warnings: many { $0.text() }, formerID: text(),
+      isUnchanged: flag())
     let listed = ListBundlesResponse(bundles: [installed, installed], folder: text())
     let delete = DeleteBundleRequest(id: text(), force: number() % 2 == 0)
     let rollback = RollbackBundleRequest(id: text(), version: text())

@@ -28,6 +28,11 @@ struct BundleCommandTests {
       BundleRemote.installed(other)
         == "bundle b 1.0.0 installed in /x\\u{a}/b by widgetd-host, "
         + "in place of bundle lamp 0.9.0\n")
+    let same = InstallBundleResponse(
+      bundle: bundle, formerVersion: "1.0.0", formerID: "b", isUnchanged: true)
+    #expect(
+      BundleRemote.installed(same)
+        == "bundle b 1.0.0 is already installed in /x\\u{a}/b; nothing has changed\n")
     let back = RollbackBundleResponse(bundle: bundle, formerVersion: "")
     #expect(BundleRemote.broughtBack(back) == "bundle b 1.0.0 restored in /x\\u{a}/b\n")
   }

@@ -277,9 +277,13 @@ class CallTests(DaemonCase):
             catalog,
             pb.InstallBundleRequest(content=b"x", file_name="b.zip", sha256="00", force=True),
             pb.InstallBundleResponse(
-                bundle=installed_pb, former_version="0.9.0", warnings=["look"], former_id="c"
+                bundle=installed_pb,
+                former_version="0.9.0",
+                warnings=["look"],
+                former_id="c",
+                unchanged=True,
             ),
-            dataclasses.replace(change, former_id="c"),
+            dataclasses.replace(change, former_id="c", unchanged=True),
         )
         self.check(
             lambda c: c.list_bundles(),

@@ -57,6 +57,9 @@ class BundleChange:
     warnings: tuple[str, ...] = ()
     #: The id in the replaced version's file; empty if it is unknown.
     former_id: str = ""
+    #: Whether install_bundle found the same content, so that nothing has changed. False if the host is
+    #: older.
+    unchanged: bool = False
 
 
 @dataclass(frozen=True)

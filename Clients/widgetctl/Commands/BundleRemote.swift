@@ -157,9 +157,14 @@ enum BundleRemote {
 
   /// The output of `bundle install --remote`.
   static func installed(_ answer: InstallBundleResponse) -> String {
-    let before = former(answer.formerVersion, of: answer.formerID, by: answer.bundle)
-    return "bundle \(answer.bundle.id) \(answer.bundle.version) installed in "
-      + "\(answer.bundle.folder) by widgetd-host\(before)".safeForTerminal + "\n"
+    let bundle = answer.bundle
+    guard !answer.isUnchanged else {
+      return "bundle \(bundle.id) \(bundle.version) is already installed in \(bundle.folder); "
+        .safeForTerminal + "nothing has changed\n"
+    }
+    let before = former(answer.formerVersion, of: answer.formerID, by: bundle)
+    return "bundle \(bundle.id) \(bundle.version) installed in "
+      + "\(bundle.folder) by widgetd-host\(before)".safeForTerminal + "\n"
   }
 
   /// The output of `bundle rollback --remote`.

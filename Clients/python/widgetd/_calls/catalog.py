@@ -142,6 +142,7 @@ class CatalogCalls(BaseCalls):
             answer.former_version,
             tuple(answer.warnings),
             answer.former_id,
+            answer.unchanged,
         )
 
     def list_bundles(self, *, timeout: Optional[float] = None) -> tuple[InstalledBundle, ...]:

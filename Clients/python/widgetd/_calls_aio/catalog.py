@@ -141,6 +141,7 @@ class AsyncCatalogCalls(AsyncBaseCalls):
             answer.former_version,
             tuple(answer.warnings),
             answer.former_id,
+            answer.unchanged,
         )
 
     async def list_bundles(self, *, timeout: Optional[float] = None) -> tuple[InstalledBundle, ...]:

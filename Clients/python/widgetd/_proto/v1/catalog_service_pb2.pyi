@@ -145,12 +145,14 @@ class InstallBundleResponse(_message.Message):
     BUNDLE_FIELD_NUMBER: _ClassVar[int]
     FORMER_ID_FIELD_NUMBER: _ClassVar[int]
     FORMER_VERSION_FIELD_NUMBER: _ClassVar[int]
+    UNCHANGED_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     bundle: InstalledBundle
     former_id: str
     former_version: str
+    unchanged: bool
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, bundle: _Optional[_Union[InstalledBundle, _Mapping[str, object]]] = ..., former_version: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ..., former_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, bundle: _Optional[_Union[InstalledBundle, _Mapping[str, object]]] = ..., former_version: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ..., former_id: _Optional[str] = ..., unchanged: bool = ...) -> None: ...
 
 class InstalledBundle(_message.Message):
     __slots__: tuple[str, ...]

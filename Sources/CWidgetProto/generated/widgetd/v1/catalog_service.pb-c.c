@@ -2406,7 +2406,7 @@ const ProtobufCMessageDescriptor widgetd__v1__install_bundle_request__descriptor
   (ProtobufCMessageInit) widgetd__v1__install_bundle_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__install_bundle_response__field_descriptors[4] =
+static const ProtobufCFieldDescriptor widgetd__v1__install_bundle_response__field_descriptors[5] =
 {
   {
     "bundle",
@@ -2456,17 +2456,30 @@ static const ProtobufCFieldDescriptor widgetd__v1__install_bundle_response__fiel
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "unchanged",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstallBundleResponse, unchanged),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__install_bundle_response__field_indices_by_name[] = {
   0,   /* field[0] = bundle */
   3,   /* field[3] = former_id */
   1,   /* field[1] = former_version */
+  4,   /* field[4] = unchanged */
   2,   /* field[2] = warnings */
 };
 static const ProtobufCIntRange widgetd__v1__install_bundle_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__install_bundle_response__descriptor =
 {
@@ -2476,7 +2489,7 @@ const ProtobufCMessageDescriptor widgetd__v1__install_bundle_response__descripto
   "Widgetd__V1__InstallBundleResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__InstallBundleResponse),
-  4,
+  5,
   widgetd__v1__install_bundle_response__field_descriptors,
   widgetd__v1__install_bundle_response__field_indices_by_name,
   1,  widgetd__v1__install_bundle_response__number_ranges,

@@ -279,10 +279,11 @@ struct  Widgetd__V1__InstallBundleResponse
   size_t n_warnings;
   char **warnings;
   char *former_id;
+  protobuf_c_boolean unchanged;
 };
 #define WIDGETD__V1__INSTALL_BUNDLE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__install_bundle_response__descriptor) \
-    , NULL, (char *)protobuf_c_empty_string, 0,NULL, (char *)protobuf_c_empty_string }
+    , NULL, (char *)protobuf_c_empty_string, 0,NULL, (char *)protobuf_c_empty_string, 0 }
 
 
 struct  Widgetd__V1__ListBundlesRequest
