@@ -37,7 +37,8 @@ struct BundleFolder: Sendable {
         return .rollback(
           RollbackBundleResponse(
             bundle: installed(outcome, in: installer), formerVersion: outcome.former ?? "",
-            warnings: outcome.warnings, formerID: outcome.formerID ?? ""))
+            warnings: outcome.warnings, formerID: outcome.formerID ?? "",
+            kinds: outcome.bundle.kinds.map { BundleFolder.fields(of: $0.kind) }))
       case .setDefaults(let set):
         if !set.values.isEmpty || !set.unset.isEmpty {
           try installer.changeSettings(of: set.id, to: set.values, unset: set.unset)
@@ -56,6 +57,12 @@ struct BundleFolder: Sendable {
     } catch {
       return .error(BundleFolder.status(error))
     }
+  }
+
+  /// A kind with the parts that decide which values fit.
+  private static func fields(of kind: Kind) -> Kind {
+    Kind(
+      name: kind.name, parameters: kind.parameters, data: kind.data, isOpen: kind.isOpen)
   }
 
   /// The installed bundle after a change; if it cannot be read again, the outcome of the change.

@@ -1,5 +1,5 @@
 import CWidgetProto
-import WidgetModel
+public import WidgetModel
 
 // The messages of CatalogService about bundles, and the frames in which a host gets and answers them.
 
@@ -263,15 +263,19 @@ public struct RollbackBundleResponse: Hashable, Sendable {
   public var warnings: [String]
   /// The id in the file of the replaced version; empty if it is unknown.
   public var formerID: String
+  /// The kinds of the restored version, only with their data and parameters. An older host does not
+  /// tell them.
+  public var kinds: [Kind]
 
   public init(
     bundle: InstalledBundle = InstalledBundle(), formerVersion: String = "",
-    warnings: [String] = [], formerID: String = ""
+    warnings: [String] = [], formerID: String = "", kinds: [Kind] = []
   ) {
     self.bundle = bundle
     self.formerVersion = formerVersion
     self.warnings = warnings
     self.formerID = formerID
+    self.kinds = kinds
   }
 }
 
@@ -283,6 +287,10 @@ extension RollbackBundleResponse: ConvertibleMessage {
     formerVersion = reader.string(c.pointee.former_version)
     warnings = reader.strings(c.pointee.n_warnings, c.pointee.warnings)
     formerID = reader.string(c.pointee.former_id)
+    kinds = try reader.list("kinds", c.pointee.n_kinds, c.pointee.kinds) {
+      (element) throws(WireError) in
+      try RegisteredKind(c: element, reader).kind
+    }
   }
 
   func fill(
@@ -293,6 +301,9 @@ extension RollbackBundleResponse: ConvertibleMessage {
     c.pointee.n_warnings = warnings.count
     c.pointee.warnings = try writer.strings("warnings", warnings)
     c.pointee.former_id = try writer.string("former_id", formerID)
+    c.pointee.n_kinds = kinds.count
+    c.pointee.kinds = try writer.list(
+      "kinds", kinds.map { RegisteredKind(kind: $0, provider: "") })
   }
 }
 

@@ -251,7 +251,8 @@ struct RandomMessages {
     let delete = DeleteBundleRequest(id: text(), force: number() % 2 == 0)
     let rollback = RollbackBundleRequest(id: text(), version: text())
     let didRollBack = RollbackBundleResponse(
-      bundle: installed, formerVersion: text(), warnings: many { $0.text() }, formerID: text())
+      bundle: installed, formerVersion: text(), warnings: many { $0.text() }, formerID: text(),
+      kinds: many { $0.registeredKind().kind })
     let setting = BundleSetting(
       name: text(), type: text(), value: maybe { $0.value() }, defaultValue: maybe { $0.value() },
       summary: text())

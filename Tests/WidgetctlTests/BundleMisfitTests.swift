@@ -95,6 +95,22 @@ struct BundleMisfitTests {
       return entry
     }
     #expect(BundleOutlook.misfits(values, restored: former).isEmpty)
+    // The same rollback over the socket. An older host does not tell the kinds.
+    let kinds = try version("text: a").kinds.map(\.kind)
+    let answers = [kinds, []].map { kinds in
+      RollbackBundleResponse(
+        bundle: InstalledBundle(
+          id: "fd", version: "1.0.0", kinds: ["fd.k"], widgets: ["fdw"], widgetKinds: ["fd.k"]),
+        kinds: kinds)
+    }
+    #expect(
+      answers.map { BundleRemote.misfits(with: $0, of: "fd", values) } == [
+        [
+          "1 value does not fit the kind \"fd.k\" of the bundle; lost: fdw data.red, set by an event "
+            + "or an action"
+        ], [],
+      ])
+    #expect(BundleRemote.misfits(with: answers[0], of: "other", values).isEmpty)
     #expect(
       BundleOutlook.misfits(values, restored: try version("text: a")) == [
         "1 value does not fit the kind \"fd.k\" of the bundle; lost: fdw data.red, set by an event "

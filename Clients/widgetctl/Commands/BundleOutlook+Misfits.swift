@@ -80,11 +80,18 @@ extension BundleOutlook {
   ///
   /// - Parameter values: of the bundle's widgets, before the rollback.
   static func misfits(_ values: [LostValues.Entry], restored bundle: Bundle) -> [String] {
-    bundle.kinds.map(\.kind).compactMap { kind -> String? in
+    misfits(values, restored: bundle.kinds.map(\.kind), bundle.widgets)
+  }
+
+  /// - Parameter widgets: of the restored version.
+  static func misfits(
+    _ values: [LostValues.Entry], restored kinds: [Kind], _ widgets: [WidgetSpec]
+  ) -> [String] {
+    kinds.compactMap { kind -> String? in
       let found = values.compactMap { entry -> Misfit? in
         guard entry.kind == kind.name, let value = entry.field.declared,
           let (part, key) = FieldOwner.parse(entry.field.path), part != .labels,
-          bundle.widgets.contains(where: { $0.id == entry.widget && $0.kind == kind.name })
+          widgets.contains(where: { $0.id == entry.widget && $0.kind == kind.name })
         else { return nil }
         let fields = part == .data ? kind.data : kind.parameters
         guard !fits(value, fields.first(where: { $0.name == key }), of: kind) else { return nil }

@@ -358,7 +358,9 @@ enum BundleRemote {
     }
     let refusals = await doubts(
       about: answer.bundle, replacing: answer.formerID.nonEmpty ?? id, global)
-    let warnings = answer.warnings.map(advice) + lost(by: answer, of: id, values) + refusals
+    let warnings =
+      answer.warnings.map(advice) + lost(by: answer, of: id, values)
+      + misfits(with: answer, of: id, values) + refusals
     for warning in warnings { BundleText.warn(warning) }
     session.printer.print(
       document(
@@ -386,6 +388,18 @@ enum BundleRemote {
       }
       return kind.map { $0.rawValue != next } ?? false
     }
+  }
+
+  /// A warning for each kind of the restored version that values of its widgets do not fit. None if
+  /// an older host does not tell the fields of the kinds.
+  ///
+  /// - Parameter values: see `lost`.
+  static func misfits(
+    with answer: RollbackBundleResponse, of id: String, _ values: [LostValues.Entry]
+  ) -> [String] {
+    BundleOutlook.misfits(
+      values.filter { $0.bundle == id || $0.bundle == answer.formerID },
+      restored: answer.kinds, answer.bundle.outline?.widgets ?? [])
   }
 
   /// Changes settings, and lists them all.

@@ -85,7 +85,7 @@ def normalise(schema, message):
         message.update_time.SetInParent()
     elif name == "Kind":
         message.ClearField("update_time")
-    if name in ("ApplyKindsRequest", "ProvideKinds"):
+    if name in ("ApplyKindsRequest", "ProvideKinds", "RollbackBundleResponse"):
         # What only the daemon sets is passed over.
         for kind in message.kinds:
             for field in ("provider", "revision", "owner_uid", "update_time", "attended",

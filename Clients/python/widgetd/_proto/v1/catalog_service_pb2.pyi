@@ -243,12 +243,14 @@ class RollbackBundleResponse(_message.Message):
     BUNDLE_FIELD_NUMBER: _ClassVar[int]
     FORMER_ID_FIELD_NUMBER: _ClassVar[int]
     FORMER_VERSION_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     bundle: InstalledBundle
     former_id: str
     former_version: str
+    kinds: _containers.RepeatedCompositeFieldContainer[_kind_pb2.Kind]
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, bundle: _Optional[_Union[InstalledBundle, _Mapping[str, object]]] = ..., former_version: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ..., former_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, bundle: _Optional[_Union[InstalledBundle, _Mapping[str, object]]] = ..., former_version: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ..., former_id: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[_kind_pb2.Kind, _Mapping[str, object]]]] = ...) -> None: ...
 
 class SetBundleDefaultsRequest(_message.Message):
     __slots__: tuple[str, ...]

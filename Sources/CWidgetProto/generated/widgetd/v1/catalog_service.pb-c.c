@@ -2685,7 +2685,7 @@ const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_request__descripto
   (ProtobufCMessageInit) widgetd__v1__rollback_bundle_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__rollback_bundle_response__field_descriptors[4] =
+static const ProtobufCFieldDescriptor widgetd__v1__rollback_bundle_response__field_descriptors[5] =
 {
   {
     "bundle",
@@ -2735,17 +2735,30 @@ static const ProtobufCFieldDescriptor widgetd__v1__rollback_bundle_response__fie
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "kinds",
+    5,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__RollbackBundleResponse, n_kinds),
+    offsetof(Widgetd__V1__RollbackBundleResponse, kinds),
+    &widgetd__v1__kind__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__rollback_bundle_response__field_indices_by_name[] = {
   0,   /* field[0] = bundle */
   3,   /* field[3] = former_id */
   1,   /* field[1] = former_version */
+  4,   /* field[4] = kinds */
   2,   /* field[2] = warnings */
 };
 static const ProtobufCIntRange widgetd__v1__rollback_bundle_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_response__descriptor =
 {
@@ -2755,7 +2768,7 @@ const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_response__descript
   "Widgetd__V1__RollbackBundleResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__RollbackBundleResponse),
-  4,
+  5,
   widgetd__v1__rollback_bundle_response__field_descriptors,
   widgetd__v1__rollback_bundle_response__field_indices_by_name,
   1,  widgetd__v1__rollback_bundle_response__number_ranges,

@@ -346,10 +346,12 @@ struct  Widgetd__V1__RollbackBundleResponse
   size_t n_warnings;
   char **warnings;
   char *former_id;
+  size_t n_kinds;
+  Widgetd__V1__Kind **kinds;
 };
 #define WIDGETD__V1__ROLLBACK_BUNDLE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__rollback_bundle_response__descriptor) \
-    , NULL, (char *)protobuf_c_empty_string, 0,NULL, (char *)protobuf_c_empty_string }
+    , NULL, (char *)protobuf_c_empty_string, 0,NULL, (char *)protobuf_c_empty_string, 0,NULL }
 
 
 struct  Widgetd__V1__BundleSetting
