@@ -29,8 +29,9 @@ struct BundleFolder: Sendable {
           ListBundlesResponse(
             bundles: try installer.list().map(BundleFolder.installed), folder: path))
       case .delete(let delete):
+        let others = delete.force ? installer.othersRemoved(with: delete.id) : []
         try installer.remove(delete.id, force: delete.force)
-        return .delete(DeleteBundleResponse())
+        return .delete(DeleteBundleResponse(warnings: others))
       case .rollback(let rollback):
         let outcome = try installer.rollback(
           rollback.id, to: rollback.version.isEmpty ? nil : rollback.version)

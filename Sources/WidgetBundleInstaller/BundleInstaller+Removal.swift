@@ -36,6 +36,18 @@ extension BundleInstaller {
     return try? removal(of: id, among: all, in: bundles)
   }
 
+  /// A warning for each other bundle that `remove` with `force` deletes with the versions of a bundle.
+  public func othersRemoved(with id: String) -> [String] {
+    guard let bundles = try? existing(id, mayBeMisnamed: true),
+      let versions = try? versions(of: id, in: bundles),
+      let others = try? others(than: id, in: versions)
+    else { return [] }
+    return others.map { other in
+      "the removal of bundle \(id) has also deleted the bundle \"\(other.id)\", which was kept in "
+        + "\(versions.path)/\(other.name)"
+    }
+  }
+
   /// Removes a bundle and its former versions, also an invalid bundle.
   ///
   /// The folder is the one whose file has the id. If nobody can read the id in a file, the folder

@@ -221,12 +221,23 @@ extension DeleteBundleRequest: ConvertibleMessage {
 
 /// The answer to `DeleteBundleRequest`: the bundle is deleted.
 public struct DeleteBundleResponse: Hashable, Sendable {
-  public init() {}
+  /// A warning for each other bundle that `force` has deleted, too.
+  public var warnings: [String]
+
+  public init(warnings: [String] = []) { self.warnings = warnings }
 }
 
 extension DeleteBundleResponse: ConvertibleMessage {
-  init(c: UnsafePointer<Widgetd__V1__DeleteBundleResponse>, _ reader: Reader) {}
-  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__DeleteBundleResponse>, _ writer: Writer) {}
+  init(c: UnsafePointer<Widgetd__V1__DeleteBundleResponse>, _ reader: Reader) {
+    warnings = reader.strings(c.pointee.n_warnings, c.pointee.warnings)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__DeleteBundleResponse>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.n_warnings = warnings.count
+    c.pointee.warnings = try writer.strings("warnings", warnings)
+  }
 }
 
 /// Asks to bring back a former version of a bundle.

@@ -332,8 +332,14 @@ extension BundleInstallerTests {
       both == words + ", and would delete files that you wrote into \(installer.path): "
         + "desk/notes.txt")
     #expect(scratch.read("\(kept)/.settings.json") == "{}")
+    #expect(
+      installer.othersRemoved(with: "desk") == [
+        "the removal of bundle desk has also deleted the bundle \"clock\", which was kept in "
+          + "\(scratch.path)/\(kept)"
+      ])
     try installer.remove("desk", force: true)
     #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
+    #expect(installer.othersRemoved(with: "desk").isEmpty)
   }
 
   @Test func `widgets that stay are not named with the bundle that is replaced`() throws {

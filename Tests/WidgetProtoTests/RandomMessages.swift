@@ -249,6 +249,7 @@ struct RandomMessages {
       isUnchanged: flag())
     let listed = ListBundlesResponse(bundles: [installed, installed], folder: text())
     let delete = DeleteBundleRequest(id: text(), force: number() % 2 == 0)
+    let didDelete = DeleteBundleResponse(warnings: many { $0.text() })
     let rollback = RollbackBundleRequest(id: text(), version: text())
     let didRollBack = RollbackBundleResponse(
       bundle: installed, formerVersion: text(), warnings: many { $0.text() }, formerID: text(),
@@ -276,7 +277,7 @@ struct RandomMessages {
     let bundleAnswer = ProvideBundleAnswer(
       id: number(), bundleRequestID: number(),
       outcome: pick([
-        .install(didInstall), .list(listed), .delete(DeleteBundleResponse()),
+        .install(didInstall), .list(listed), .delete(didDelete),
         .rollback(didRollBack), .setDefaults(didSetDefaults), .diff(didDiff),
         .error(provideError().status),
       ]))
@@ -293,7 +294,7 @@ struct RandomMessages {
       Sample(opened), Sample(result), Sample(provideError()), Sample(request), Sample(removal),
       Sample(synced), Sample(audience), Sample(kindRemoval), Sample(installed), Sample(install),
       Sample(didInstall), Sample(ListBundlesRequest()), Sample(listed), Sample(delete),
-      Sample(DeleteBundleResponse()), Sample(rollback), Sample(didRollBack),
+      Sample(didDelete), Sample(rollback), Sample(didRollBack),
       Sample(setting), Sample(setDefaults), Sample(didSetDefaults), Sample(diff),
       Sample(difference), Sample(didDiff),
       Sample(bundleRequest), Sample(bundleAnswer),

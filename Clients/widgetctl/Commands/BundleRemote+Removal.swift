@@ -36,11 +36,12 @@ extension BundleRemote {
     var failure: (any Error)?
     for id in ids where failure == nil {
       do {
-        _ = try await advising(global, having: id) { () async throws(ClientError) in
+        let answer = try await advising(global, having: id) { () async throws(ClientError) in
           try await session.client.deleteBundle(
             DeleteBundleRequest(id: id, force: force), options: session.options)
         }
         removed.append(id)
+        for words in answer.warnings { BundleText.warn(words) }
         if let words = LostSettings.warning(removing: id, answers[id]) { BundleText.warn(words) }
       } catch let error as CommandFailure {
         failure = losses.of([id, bundles[id] ?? id]).named(in: error)

@@ -83,12 +83,14 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     var removed: [String] = []
     var failure: CommandFailure?
     for id in ids where failure == nil {
+      let others = force ? installer.othersRemoved(with: id) : []
       do throws(CommandFailure) {
         try await folder.carryOut(installer, having: id, global) {
           () throws(BundleInstallerError) in
           try installer.remove(id, force: force)
         }
         removed.append(id)
+        for words in others { BundleText.warn(words) }
         if let bundle = bundles[id], let path = moved[bundle], !isForeign {
           MovedBundle.mark(bundle, movedFrom: path, host)
         }

@@ -65,8 +65,10 @@ class DeleteBundleRequest(_message.Message):
     def __init__(self, id: _Optional[str] = ..., force: bool = ...) -> None: ...
 
 class DeleteBundleResponse(_message.Message):
-    __slots__: tuple[str, ...] = ()
-    def __init__(self) -> None: ...
+    __slots__: tuple[str, ...]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, warnings: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class DeleteKindRequest(_message.Message):
     __slots__: tuple[str, ...]

@@ -2616,9 +2616,29 @@ const ProtobufCMessageDescriptor widgetd__v1__delete_bundle_request__descriptor 
   (ProtobufCMessageInit) widgetd__v1__delete_bundle_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-#define widgetd__v1__delete_bundle_response__field_descriptors NULL
-#define widgetd__v1__delete_bundle_response__field_indices_by_name NULL
-#define widgetd__v1__delete_bundle_response__number_ranges NULL
+static const ProtobufCFieldDescriptor widgetd__v1__delete_bundle_response__field_descriptors[1] =
+{
+  {
+    "warnings",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__DeleteBundleResponse, n_warnings),
+    offsetof(Widgetd__V1__DeleteBundleResponse, warnings),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__delete_bundle_response__field_indices_by_name[] = {
+  0,   /* field[0] = warnings */
+};
+static const ProtobufCIntRange widgetd__v1__delete_bundle_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
 const ProtobufCMessageDescriptor widgetd__v1__delete_bundle_response__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
@@ -2627,10 +2647,10 @@ const ProtobufCMessageDescriptor widgetd__v1__delete_bundle_response__descriptor
   "Widgetd__V1__DeleteBundleResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__DeleteBundleResponse),
-  0,
+  1,
   widgetd__v1__delete_bundle_response__field_descriptors,
   widgetd__v1__delete_bundle_response__field_indices_by_name,
-  0,  widgetd__v1__delete_bundle_response__number_ranges,
+  1,  widgetd__v1__delete_bundle_response__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__delete_bundle_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

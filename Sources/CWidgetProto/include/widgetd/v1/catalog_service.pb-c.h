@@ -321,10 +321,12 @@ struct  Widgetd__V1__DeleteBundleRequest
 struct  Widgetd__V1__DeleteBundleResponse
 {
   ProtobufCMessage base;
+  size_t n_warnings;
+  char **warnings;
 };
 #define WIDGETD__V1__DELETE_BUNDLE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__delete_bundle_response__descriptor) \
-     }
+    , 0,NULL }
 
 
 struct  Widgetd__V1__RollbackBundleRequest
