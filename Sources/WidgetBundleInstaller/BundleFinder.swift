@@ -201,7 +201,7 @@ struct BundleFinder {
 
 extension BundleInstallerError {
   /// The error with another name for a temporary folder.
-  fileprivate func replacing(_ folder: String, with name: String) -> BundleInstallerError {
+  func replacing(_ folder: String, with name: String) -> BundleInstallerError {
     switch self {
     case .invalid(let file, let problems):
       .invalid(file: file.replacing(folder, with: name), problems)

@@ -227,7 +227,8 @@ public struct BundleInstaller: Sendable {
         throw .refused("\(path) is a folder, which has no digest", hint: "leave out the digest")
       }
       let source = try Folder(path)
-      return try install(digest: nil, force: force) { staging throws(BundleInstallerError) in
+      return try install(digest: nil, force: force, name: source.path) {
+        (staging) throws(BundleInstallerError) in
         var copy = FolderCopy(limits)
         try copy.add(source, to: staging)
       }
@@ -257,17 +258,13 @@ public struct BundleInstaller: Sendable {
           hint: "give a .yaml or .json file, a folder, or an archive")
       }
       let file = name.hasSuffix(".json") ? "bundle.json" : "bundle.yaml"
-      do throws(BundleInstallerError) {
-        return try install(digest: found, force: force) { staging throws(BundleInstallerError) in
-          try staging.write(file, WholeBytes(bytes), isExecutable: false)
-        }
-      } catch {
-        // The messages have the name that the user knows.
-        guard case .invalid(_, let problems) = error else { throw error }
-        throw .invalid(file: name, problems)
+      return try install(digest: found, force: force, name: name, file: file) {
+        (staging) throws(BundleInstallerError) in
+        try staging.write(file, WholeBytes(bytes), isExecutable: false)
       }
     }
-    return try install(digest: found, force: force) { staging throws(BundleInstallerError) in
+    return try install(digest: found, force: force, name: name.isEmpty ? "archive" : name) {
+      (staging) throws(BundleInstallerError) in
       try ArchiveReader(limits: limits).unpack(bytes, into: staging)
     }
   }
@@ -276,8 +273,12 @@ public struct BundleInstaller: Sendable {
     [".yaml", ".yml", ".json"].contains { name.hasSuffix($0) }
   }
 
+  /// - Parameters:
+  ///   - name: of the file, folder or archive that the user installs, for messages.
+  ///   - file: the name that a single file gets; nil for a folder or an archive.
   private func install(
-    digest: String?, force: Bool, _ fill: (Folder) throws(BundleInstallerError) -> Void
+    digest: String?, force: Bool, name: String, file: String? = nil,
+    _ fill: (Folder) throws(BundleInstallerError) -> Void
   ) throws(BundleInstallerError) -> Outcome {
     try BundleInstaller.makeFolders(path)
     let bundles = try Folder(path)
@@ -292,7 +293,10 @@ public struct BundleInstaller: Sendable {
     let (root, rootName) = try BundleFinder.root(of: staging, stagingName)
     let found: Found
     do throws(BundleInstallerError) { found = try read(in: root) } catch {
-      throw error.withoutFolder(root.path)
+      // Users do not know the staging folder.
+      if let file { throw error.replacing("\(root.path)/\(file)", with: name) }
+      let inner = String(rootName.dropFirst(stagingName.count))
+      throw error.replacing(root.path, with: name + inner)
     }
     let bundle = found.bundle
     let file = found.file.replacing(root.path, with: "\(path)/\(bundle.id)")
@@ -441,22 +445,5 @@ extension BundleInstaller {
       return names.isEmpty ? "nothing in it" : names.joined(separator: ", ")
     }
     return names.prefix(3).joined(separator: ", ") + " and \(names.count - 3) more"
-  }
-}
-
-extension BundleInstallerError {
-  /// The error without the path of a staging folder, which users do not know.
-  fileprivate func withoutFolder(_ folder: String) -> BundleInstallerError {
-    switch self {
-    case .invalid(let file, let problems):
-      .invalid(file: file.split(separator: "/").last.map(String.init) ?? file, problems)
-    case .refused(let message, let hint): .refused(shortened(message, folder), hint: hint)
-    case .notFound(let message, let hint): .notFound(shortened(message, folder), hint: hint)
-    case .system: self
-    }
-  }
-
-  private func shortened(_ message: String, _ folder: String) -> String {
-    message.replacing("\(folder)/", with: "").replacing(folder, with: "it")
   }
 }

@@ -264,8 +264,15 @@ extension BundleInstallerTests {
     let message = refusal { () throws(BundleInstallerError) in
       _ = try installer.install(bytes: tar.archive, name: "a.tar")
     }
-    #expect(message.hasPrefix("bundle.yaml: 6:1: unknown key"), "\(message)")
+    #expect(message.hasPrefix("a.tar/top/bundle.yaml: 6:1: unknown key"), "\(message)")
     #expect(try installer.list().count == 1)
+    // A folder has the path that the user gave.
+    scratch.write("mine/bundle.yaml", Texts.bundle("desk") + "nmae: x\n")
+    let folder = "\(scratch.path)/mine"
+    let inFolder = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(folder)
+    }
+    #expect(inFolder.hasPrefix("\(folder)/bundle.yaml: 6:1: unknown key"), "\(inFolder)")
     // A file has the name that the user gave.
     let other = refusal { () throws(BundleInstallerError) in
       _ = try installer.install(

@@ -76,6 +76,16 @@ struct BundleCommandTests {
         == "\(path) is a named pipe, not a bundle; name a bundle's file, folder or archive")
   }
 
+  @Test func `a mistake that the host finds in a folder has the path that the user gave`() {
+    let text = "desk.tar.gz/bundle.yaml:3:7: unknown key"
+    for path in ["b/desk", "b/desk/"] {
+      #expect(
+        BundleSource.path(path).named(in: text, sentAs: "desk.tar.gz")
+          == "b/desk/bundle.yaml:3:7: unknown key")
+    }
+    #expect(BundleSource.path("b/desk.tar.gz").named(in: text, sentAs: "desk.tar.gz") == text)
+  }
+
   @Test func `the error for a file that is too large to upload has its size`() {
     var failure = CommandFailure(.quotaExceeded, "The limit is reached")
     #expect(Upload.reason(failure, bytes: 17) == "The limit is reached")

@@ -50,6 +50,16 @@ extension BundleSource {
     }
   }
 
+  /// A text of the host. The archive of a folder gets the path that the user gave.
+  ///
+  /// - Parameter fileName: of the request.
+  func named(in text: String, sentAs fileName: String) -> String {
+    guard case .path(let path) = self, fileName.hasSuffix(".tar.gz"), !path.hasSuffix(".gz") else {
+      return text
+    }
+    return text.replacing("\(fileName)/", with: path.hasSuffix("/") ? path : "\(path)/")
+  }
+
   private static func output(
     _ words: [String], _ bytesMax: Int, of path: String
   ) throws(CommandFailure) -> [UInt8] {
@@ -214,7 +224,8 @@ enum BundleRemote {
         try await session.client.installBundle(request, options: session.options)
       }
     } catch let error as CommandFailure {
-      throw (outlook ?? BundleOutlook()).named(in: error)
+      let words = source.named(in: error.message, sentAs: request.fileName)
+      throw (outlook ?? BundleOutlook()).named(in: error.saying(words))
     }
     var warnings = answer.warnings
     if let outlook, let found { warnings = outlook.refined(warnings, of: found.bundle) }
