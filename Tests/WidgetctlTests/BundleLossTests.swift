@@ -51,6 +51,25 @@ import WidgetProto
         + "so the installation deletes the widget and these values at once")
   }
 
+  @Test func `one listing gives the lost values and the warnings about further values`() throws {
+    let bundle = try BundleReader.read(
+      "{bundle: desk, format: 1, version: 1.0.0, kinds: {gauge: {data: {n: 0, text: a}, "
+        + "content: {label: x}}}, widgets: {w: {kind: gauge}}}")
+    let kind = bundle.kinds[0].kind
+    let widget = Widget(
+      id: Samples.id("w"), kind: kind.name, data: ["n": .int(3), "text": .string("mine")],
+      applySet: "bundle/desk")
+    let mine = FieldOwner(path: "data.text", owner: "user 77")
+    let widgets = [TaggedWidget(widget: widget, owners: [mine])]
+    let unread = LossRules([kind], in: [])
+    let survey = LostValues.survey(of: [("desk", widgets)], by: ["desk": unread])
+    #expect(survey.values.contains { $0.field.path == "data.text" && $0.kind == kind.name })
+    let gap = try #require(unread.gap(in: widgets, of: "desk"))
+    #expect(survey.gaps == ["desk": gap])
+    let read = LossRules([kind], in: [bundle])
+    #expect(LostValues.survey(of: [("desk", widgets)], by: ["desk": read]).gaps.isEmpty)
+  }
+
   @Test func `a list of lost values that is incomplete says so`() throws {
     let bundle = try BundleReader.read(
       "{bundle: desk, format: 1, version: 1.0.0, kinds: {gauge: {data: {n: 0, text: a}, "

@@ -15,8 +15,8 @@ extension BundleRemote {
     let going = ids.compactMap { bundles[$0] }.filter {
       !host.runsLater(BundleStanding.folder(of: $0, among: standings))
     }
-    let known = await LostValues.ask(of: going, session)
-    let gaps = await LostValues.gaps(of: going, session)
+    let survey = await LostValues.survey(of: going, session)
+    let (known, gaps) = (survey?.values, survey?.gaps ?? [:])
     let successors = host.firstFolder.map {
       BundleStanding.successors(
         of: going, removedFrom: BundleHost.resolved($0), among: standings, in: host.order)

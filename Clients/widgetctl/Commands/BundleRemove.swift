@@ -46,7 +46,9 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     let bundles = removals.compactMapValues(\.bundle)
     func names(_ ids: [String]) -> [String] { ids + ids.compactMap { bundles[$0] } }
     let places = BundleRemoveCommand.places(of: Array(removals.values), in: place)
-    let known = await LostValues.ask(of: Array(bundles.values), in: place, at: places, session)
+    let survey = await LostValues.survey(
+      of: Array(bundles.values), in: place, at: places, session)
+    let known = survey?.values
     let there = Set(((try? installer.list()) ?? []).map(\.id))
     let folders = removals.compactMapValues(\.folder).filter { there.contains($0.value) }
     let going = ids.filter { folders[$0] != nil }
@@ -78,8 +80,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
         : await StayingWidgets.ask(
           of: bundles.values.filter(isLost).sorted(), in: place, at: places, session)
     ).takenOver(by: successors)
-    let gaps = await LostValues.gaps(
-      of: bundles.values.filter(isLost).sorted(), in: place, at: places, session)
+    let gaps = (survey?.gaps ?? [:]).filter { isLost($0.key) }
     var removed: [String] = []
     var failure: CommandFailure?
     for id in ids where failure == nil {

@@ -28,46 +28,62 @@ enum LostValues {
     }
   }
 
-  /// The values that the removal of some bundles would lose. Nil if the daemon does not answer.
+  /// What the removal of some bundles would lose.
+  struct Survey {
+    var values: [Entry] = []
+    /// The warnings that these values are not all that are lost, by bundle.
+    var gaps: [String: String] = [:]
+  }
+
+  /// What the removal of some bundles would lose, from one listing. Nil if the daemon does not answer.
   ///
   /// - Parameters:
   ///   - bundles: Nil for all bundles.
   ///   - folder: The folder of bundles; nil for the host's. A host may run the bundles from another
   ///     folder.
   ///   - places: see `isRun`.
+  static func survey(
+    of bundles: [String]?, in folder: String? = nil, at places: [String: String] = [:],
+    _ session: Session?
+  ) async -> Survey? {
+    guard let going = await going(of: bundles, in: folder, at: places, session) else { return nil }
+    return survey(of: going.widgets, by: going.rules)
+  }
+
+  /// - Parameters:
+  ///   - going: the widgets that go, by bundle.
+  ///   - rules: for their values, by bundle.
+  static func survey(
+    of going: [(bundle: String, widgets: [TaggedWidget])], by rules: [String: LossRules]
+  ) -> Survey {
+    var survey = Survey()
+    for (bundle, widgets) in going {
+      for tagged in widgets {
+        for var entry in entries(of: tagged.widget, tagged.owners, by: rules[bundle]) {
+          entry.kind = tagged.widget.kind
+          survey.values.append(entry)
+        }
+      }
+      if let gap = rules[bundle]?.gap(in: widgets, of: bundle) { survey.gaps[bundle] = gap }
+    }
+    return survey
+  }
+
+  /// The values of a survey.
   static func ask(
     of bundles: [String]?, in folder: String? = nil, at places: [String: String] = [:],
     _ session: Session?
   ) async -> [Entry]? {
-    guard let going = await going(of: bundles, in: folder, at: places, session) else { return nil }
-    return going.widgets.flatMap { bundle, widgets in
-      widgets.flatMap { tagged in
-        entries(of: tagged.widget, tagged.owners, by: going.rules[bundle]).map { entry in
-          var entry = entry
-          entry.kind = tagged.widget.kind
-          return entry
-        }
-      }
-    }
-  }
-
-  /// The warnings that the values of `ask` are not all that are lost, by bundle.
-  static func gaps(
-    of bundles: [String], in folder: String? = nil, at places: [String: String] = [:],
-    _ session: Session?
-  ) async -> [String: String] {
-    guard let going = await going(of: bundles, in: folder, at: places, session) else { return [:] }
-    let gaps = going.widgets.compactMap { bundle, widgets in
-      going.rules[bundle]?.gap(in: widgets, of: bundle).map { (bundle, $0) }
-    }
-    return Dictionary(gaps) { first, _ in first }
+    await survey(of: bundles, in: folder, at: places, session)?.values
   }
 
   /// The widgets that the removal of some bundles would remove, by bundle, and the rules for their
   /// values. Nil if the daemon does not answer.
   private static func going(
     of bundles: [String]?, in folder: String?, at places: [String: String], _ session: Session?
-  ) async -> (widgets: [(bundle: String, [TaggedWidget])], rules: [String: LossRules])? {
+  ) async -> (
+    widgets: [(bundle: String, widgets: [TaggedWidget])], rules: [String: LossRules]
+  )? {
     let paths = ["kind", "owners", "data", "parameters", "labels", "presence", "apply_set"]
     guard let session, let mask = try? ReadMask(paths: paths),
       let widgets = try? await session.list(Selector(), mask: mask).widgets
