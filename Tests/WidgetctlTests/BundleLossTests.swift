@@ -33,13 +33,16 @@ import WidgetProto
     }
     #expect(
       hint(.installation)
-        == "the installation deletes the widget and these values at once; to keep the values, leave "
-        + "the widget in the file")
-    // The host keeps a widget for 30 seconds only if values have a recorded owner.
+        == "the installation deletes the widget and these values at once, because no other installed "
+        + "bundle has the widget; to keep the values, leave the widget in the file, or add it to the "
+        + "file of another bundle before the installation, with the kind gauge")
+    // The host keeps the widget for 30 seconds, as for values of users.
     #expect(
       hint(.edit)
-        == "widgetd-host deletes the widget and these values as soon as it reads the file; to keep "
-        + "the values, put the widget back into the file")
+        == "widgetd-host deletes the widget and these values 30 seconds after it has read the file, "
+        + "because no other installed bundle has the widget; to keep the values, put the widget back "
+        + "into the file, or add it to the file of another bundle, with the kind gauge; "
+        + "`widgetctl get td1 --field error` has the time of the removal")
     var others = InstalledWidgets()
     others.add(
       try BundleReader.read(
@@ -47,8 +50,8 @@ import WidgetProto
       ))
     #expect(
       hint(.installation, others)
-        == "bundle n has the widget with the same kind, but a widget moves only with values of users, "
-        + "so the installation deletes the widget and these values at once")
+        == "bundle n has the widget with the same kind. If the daemon accepts that bundle, the values "
+        + "stay")
   }
 
   @Test func `one listing gives the lost values and the warnings about further values`() throws {

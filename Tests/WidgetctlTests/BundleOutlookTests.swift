@@ -87,7 +87,8 @@ struct BundleOutlookTests {
     widget.error = WidgetError(
       reason: WidgetOffer.reason,
       message: "the file of bundle a no longer has this widget; undo that by 2026-01-01T00:00:00Z, "
-        + "or \(advice); otherwise it is removed with the values that users have set: data.n")
+        + "or \(advice); otherwise it is removed with the values that users, events or actions "
+        + "have set: data.n")
     return widget
   }
 

@@ -72,12 +72,6 @@ extension BundleOutlook {
       ? rules.values(of: known.widget, known.owners).map(\.path) : []
   }
 
-  /// Whether the host keeps a widget of a bundle for a while, or for another bundle, if its file lacks
-  /// it. The host does so only because of values with a recorded owner.
-  static func isHeld(_ known: TaggedWidget) -> Bool {
-    known.owners.contains { $0.isLost(with: known.widget.applySet) }
-  }
-
   /// A remark for each widget of the bundle, of any kind, that the file no longer declares and that
   /// has values which are lost with it.
   ///
@@ -149,23 +143,19 @@ extension BundleOutlook {
         ? "the installation replaces \(OwnerName.words(ofSet: set)), which has the widget"
         : "the bundle no longer has the widget")
       + " \"\(id)\". Users or actions have set these values on it: " + shortened(paths)
-    let isHeld = isHeld(known)
-    let arrival = isHeld ? arrival : arrival.withoutDelay
     let loss = removal(of: "the widget and these values", after: arrival)
     let found = others.declarations[id] ?? []
     if let heir = found.first(where: { $0.kind == kind }) {
       return Remark(
         path: "widgets.\(id)", message: message,
-        hint: "bundle \(heir.bundle) has the widget with the same kind"
-          + (isHeld
-            ? ". If the daemon accepts that bundle, the values stay"
-            : ", but a widget moves only with values of users, so \(loss)"))
+        hint: "bundle \(heir.bundle) has the widget with the same kind. If the daemon accepts that "
+          + "bundle, the values stay")
     }
     var reason: String
     if let other = found.first {
       reason = "bundle \(other.bundle) has the widget with the kind \(other.kind), so \(loss)"
-    } else if others.unread.isEmpty || !isHeld {
-      reason = isHeld ? "\(loss), because no other installed bundle has the widget" : loss
+    } else if others.unread.isEmpty {
+      reason = "\(loss), because no other installed bundle has the widget"
     } else {
       let names = shortened(others.unread)
       reason =
@@ -182,18 +172,12 @@ extension BundleOutlook {
         arrival == .installation
           ? "leave the widget in the file" : "put the widget back into the file")
     }
-    if isHeld {
-      steps.append("add \(isReplaced ? "the widget" : "it") to the file of another bundle")
-    }
-    if !steps.isEmpty {
-      var step = "to keep the values, \(steps.joined(separator: ", or "))"
-      if isHeld {
-        if arrival == .installation { step += " before the installation" }
-        step += ", with the kind \(kind)" + timeOfRemoval(of: id, after: arrival)
-      }
-      let isSentence = isHeld && found.isEmpty && !others.unread.isEmpty
-      reason += isSentence ? ". \(step.prefix(1).uppercased())\(step.dropFirst())" : "; \(step)"
-    }
+    steps.append("add \(isReplaced ? "the widget" : "it") to the file of another bundle")
+    var step = "to keep the values, \(steps.joined(separator: ", or "))"
+    if arrival == .installation { step += " before the installation" }
+    step += ", with the kind \(kind)" + timeOfRemoval(of: id, after: arrival)
+    let isSentence = found.isEmpty && !others.unread.isEmpty
+    reason += isSentence ? ". \(step.prefix(1).uppercased())\(step.dropFirst())" : "; \(step)"
     return Remark(path: "widgets.\(id)", message: message, hint: reason)
   }
 

@@ -210,7 +210,7 @@ struct BundleOutlook: Hashable, Sendable {
       let remark =
         replaced(
           spec, widget.widget, by: set, losing: paths,
-          arrival: isHeld(found) ? arrival : arrival.withoutDelay)
+          arrival: paths.isEmpty ? arrival.withoutDelay : arrival)
         ?? taken(widget.widget, by: set)
       if let remark { outlook.remarks.append(remark) }
       // A new widget has no values, and those of a refused bundle do not follow from here.

@@ -250,10 +250,9 @@ public struct ClientConnection: DaemonConnection {
       }
     }
     guard !widgets.isEmpty else { return result }
-    for widget in try await self.widgets(Selector(ids: widgets)).map(\.widget) {
+    for known in try await self.widgets(Selector(ids: widgets)).map(\.widget) {
       result.widgets.insert(
-        .init(
-          id: widget.id, kind: widget.kind, applySet: widget.applySet, ownerUID: widget.ownerUID))
+        .init(id: known.id, kind: known.kind, applySet: known.applySet, ownerUID: known.ownerUID))
     }
     return result
   }
@@ -271,7 +270,9 @@ public struct ClientConnection: DaemonConnection {
     do throws(ClientError) {
       repeat {
         let page = try await client.listWidgets(request, options: options)
-        widgets += page.widgets.map { ListedWidget(widget: $0.widget, etag: $0.etag) }
+        widgets += page.widgets.map {
+          ListedWidget(widget: $0.widget, etag: $0.etag, owners: $0.owners)
+        }
         request.pageToken = try tokens.next(page.nextPageToken)
       } while !request.pageToken.isEmpty
     } catch {

@@ -112,6 +112,7 @@ extension Host {
     case .widgets(let kinds):
       return .widgets(try await daemon.widgets(kinds: kinds, .all).map(\.widget))
     case .errors(let kinds): return .listed(try await daemon.widgets(kinds: kinds, .errors))
+    case .owners(let kinds): return .listed(try await daemon.widgets(kinds: kinds, .owners))
     case .error(let id): return .listed([try await daemon.widget(id, .errors)])
     case .standing(let kinds, let widgets):
       return .standing(try await daemon.standing(kinds: kinds, widgets: widgets))
@@ -162,4 +163,6 @@ extension ReadMask {
   /// What the errors of bundles depend on.
   fileprivate static let errors =
     (try? ReadMask(paths: ["activity", "apply_set", "error", "etag", "stale"])) ?? .all
+  /// The owners of fields.
+  fileprivate static let owners = (try? ReadMask(paths: ["owners"])) ?? .all
 }

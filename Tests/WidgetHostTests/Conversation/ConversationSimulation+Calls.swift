@@ -88,6 +88,7 @@ extension DaemonCall {
     case .widgets(let kinds): "widgets \(kinds.map(\.rawValue))"
     case .errors(let kinds): "errors \(kinds.map(\.rawValue))"
     case .error(let id): "error \(id)"
+    case .owners(let kinds): "owners \(kinds.map(\.rawValue))"
     case .standing(let kinds, let ids): "standing \(kinds.map(\.rawValue)) \(ids.map(\.rawValue))"
     case .folders(let bundles): "folders \(bundles.map(\.path))"
     }

@@ -450,7 +450,7 @@ struct HandOverTests {
       return list.compactMap { if case .string(let text) = $0 { text } else { nil } }
     }
     let undo = "undo that by 1970-01-01T00:00:30Z, or"
-    let words = "removed with the values that users have set"
+    let words = "removed with the values that users, events or actions have set"
     try begin("w: {kind: k}, v: {kind: k}")
     #expect(remarks() == [])
     try edit("a", "v: {kind: k}")

@@ -31,6 +31,8 @@ struct NaiveDaemon {
   private(set) var widgets: [WidgetID: Widget] = [:]
   /// The widgets with a value that a user has set.
   private(set) var valued: Set<WidgetID> = []
+  /// The widgets with a value that an event has set. The daemon records no owner of it.
+  private var counted: Set<WidgetID> = []
   /// The widgets with such values that calls have removed.
   var lost: Set<WidgetID> = []
   /// The sessions, by provider.
@@ -48,12 +50,13 @@ struct NaiveDaemon {
     epoch += 1
     kinds = [:]
     widgets = [:]
-    valued = []
+    (valued, counted) = ([], [])
   }
 
   mutating func remove(_ id: WidgetID) {
     guard let widget = widgets.removeValue(forKey: id) else { return }
     valued.remove(id)
+    counted.remove(id)
     news.append(.removed(widget))
   }
 
@@ -64,10 +67,24 @@ struct NaiveDaemon {
     put(id, widget.kind, data: ["n": .string("a user's")], set: widget.applySet)
   }
 
+  /// An event sets a value.
+  mutating func count(_ id: WidgetID) {
+    guard let widget = widgets[id] else { return }
+    counted.insert(id)
+    put(id, widget.kind, data: ["n": .string("an event's")], set: widget.applySet)
+  }
+
+  /// The owners of the fields of a widget.
+  private func owners(of widget: Widget) -> [FieldOwner] {
+    guard !counted.contains(widget.id) else { return [] }
+    let owner = valued.contains(widget.id) ? "user 1" : widget.applySet
+    return widget.data.keys.map { FieldOwner(path: "data.\($0)", owner: owner) }
+  }
+
   /// Declares a widget. Values of users stay.
   private mutating func put(_ spec: WidgetSpec, set: String) {
     guard let id = spec.id else { return }
-    let known = valued.contains(id) ? widgets[id]?.data : nil
+    let known = valued.contains(id) || counted.contains(id) ? widgets[id]?.data : nil
     put(id, spec.kind, data: known ?? spec.data, set: set)
   }
 
@@ -170,6 +187,10 @@ struct NaiveDaemon {
     case .widgets(let names), .errors(let names):
       let known = sortedWidgets.filter { names.isEmpty || names.contains($0.kind) }
       return .success(call.answer(with: known))
+    case .owners(let names):
+      let known = sortedWidgets.filter { names.contains($0.kind) }
+      return .success(
+        .listed(known.map { ListedWidget(widget: $0, etag: "", owners: owners(of: $0)) }))
     case .standing(let names, let ids):
       var result = Circumstances()
       for name in names {

@@ -19,6 +19,9 @@ struct BundleDeclarations: Sendable {
   }
 
   private var bundles: [String: Declared] = [:]
+  /// The kinds of the last version of each bundle, and those of earlier versions while their widgets
+  /// wait for their removal.
+  private var versions: [String: [KindName: BundleKind]] = [:]
   /// The remarks of earlier hosts on bundles that this host has not declared yet.
   private var formerRemarks: [String: [String]] = [:]
 
@@ -31,15 +34,20 @@ struct BundleDeclarations: Sendable {
   /// The kinds of the widgets that were declared for a bundle; nil if it was not declared.
   func kinds(of id: String) -> Set<KindName>? { bundles[id]?.kinds }
 
+  /// A kind of the version of a bundle that was declared last; nil if this host has declared none.
+  func kind(_ name: KindName, of id: String) -> BundleKind? { versions[id]?[name] }
+
   /// The fields that the bundle's file declared last, by widget.
   func fields(of id: String) -> [WidgetID: Set<String>] { bundles[id]?.fields ?? [:] }
 
   /// The daemon has taken the bundle's widgets.
   ///
-  /// - Parameter kept: the fields that their owners keep.
+  /// - Parameters:
+  ///   - kept: the fields that their owners keep.
+  ///   - isHolding: whether widgets of former versions wait for their removal.
   /// - Returns: the edits of the file without effect, and those that were not reported before.
   mutating func declared(
-    _ bundle: Bundle, keeping kept: [BundleClaims.KeptField]
+    _ bundle: Bundle, keeping kept: [BundleClaims.KeptField], isHolding: Bool = false
   ) -> (edits: [BundleClaims.KeptField], news: [BundleClaims.KeptField]) {
     let known = bundles[bundle.id]
     let remarks = formerRemarks.removeValue(forKey: bundle.id) ?? []
@@ -64,12 +72,17 @@ struct BundleDeclarations: Sendable {
     declared.specs = bundle.widgets
     declared.edits = Set(edits)
     bundles[bundle.id] = declared
+    let kinds = Dictionary(bundle.kinds.map { ($0.kind.name, $0) }) { first, _ in first }
+    let former = isHolding ? versions[bundle.id] ?? [:] : [:]
+    versions[bundle.id] = former.merging(kinds) { old, _ in old }
     return (edits, edits.filter { known?.edits.contains($0) != true })
   }
 
-  /// The bundle's widgets are removed.
-  mutating func forget(_ id: String) {
+  /// The bundle's widgets are removed, or another bundle takes them over.
+  mutating func forget(_ id: String, hasHeir: Bool = false) {
     bundles[id] = nil
     formerRemarks[id] = nil
+    // The heir decides by these about the widgets that it does not have.
+    if !hasHeir { versions[id] = nil }
   }
 }

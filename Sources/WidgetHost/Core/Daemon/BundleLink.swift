@@ -31,6 +31,8 @@ struct BundleLink: Sendable {
     case clearing(CallID)
     /// Asks which values go with the widgets that the file no longer has, one set after the other.
     case foreseeing(CallID, known: [Widget], sets: [String], results: [ApplyResult])
+    /// Asks for the owners of fields, because events or actions may have set values of these widgets.
+    case attributing(CallID, known: [Widget], results: [ApplyResult])
     /// Removes widgets that the file no longer has, while others stay for a while.
     case removing(CallID, known: [Widget])
     /// The daemon has refused the kinds or widgets.
@@ -43,7 +45,8 @@ struct BundleLink: Sendable {
     var call: CallID? {
       switch self {
       case .kinds(let id), .listing(let id), .owning(let id), .inspecting(let id, _),
-        .counting(let id, _), .clearing(let id), .foreseeing(let id, _, _, _), .removing(let id, _):
+        .counting(let id, _), .clearing(let id), .foreseeing(let id, _, _, _),
+        .attributing(let id, _, _), .removing(let id, _):
         id
       case .none, .resting: nil
       }

@@ -65,6 +65,8 @@ public enum DaemonCall: Sendable {
   case errors([KindName])
   /// The same of one widget.
   case error(of: WidgetID)
+  /// The owners of the fields of all widgets of these kinds. Answered with `listed`.
+  case owners(of: [KindName])
   /// Answered with `standing`.
   case standing(kinds: [KindName], widgets: [WidgetID])
   /// Whether the folders of these bundles still hold a bundle. This is no call to the daemon, but
@@ -92,10 +94,13 @@ public struct ListedWidget: Hashable, Sendable {
   public var widget: Widget
   /// Another one after each change of the widget.
   public var etag: String
+  /// The owners of fields; empty unless the call asks for them.
+  public var owners: [FieldOwner]
 
-  public init(widget: Widget, etag: String) {
+  public init(widget: Widget, etag: String, owners: [FieldOwner] = []) {
     self.widget = widget
     self.etag = etag
+    self.owners = owners
   }
 }
 

@@ -300,7 +300,8 @@ extension DaemonConversation {
     }
     reportLosses(answer, of: generation)
     let kept = BundleClaims.kept(results)
-    let (edits, news) = declarations.declared(bundle, keeping: kept)
+    let isHolding = links[generation].map { !holds.widgets(of: claims(of: $0)).isEmpty } ?? false
+    let (edits, news) = declarations.declared(bundle, keeping: kept, isHolding: isHolding)
     for field in news { put(.kept(field, bundle: bundle.id)) }
     put(.edits(edits, generation: generation))
     for field in links.change(generation, { $0.owned() }) ?? []

@@ -31,7 +31,7 @@ extension DaemonConversation {
   }
 
   /// The widgets of the bundle that the file no longer has, or has with another kind; in order.
-  private func leaving(_ link: BundleLink, _ known: [Widget]) -> [Widget] {
+  func leaving(_ link: BundleLink, _ known: [Widget]) -> [Widget] {
     let claims = claims(of: link)
     let kinds = link.bundle.kindsOfWidgets
     return known.filter { claims.isOwn($0) && kinds[$0.id] != $0.kind }
@@ -41,69 +41,19 @@ extension DaemonConversation {
   /// A version is loaded that has some of the widgets again.
   mutating func suspendHolds(for bundle: Bundle) { holds.suspend(claims(of: bundle)) }
 
-  /// Declares the widgets. If some would be removed, first asks which values of users go with them.
-  mutating func foresee(_ known: [Widget], _ generation: UInt64) {
-    guard let link = links[generation] else { return }
-    let leaving = leaving(link, known)
-    links.change(generation) { $0.keepLosses(without: Set(known.map(\.id))) }
-    freshen(known, but: Set(leaving.map(\.id)), of: link)
-    let sets = Set(leaving.map(\.applySet))
-    guard !sets.isEmpty else { return own(known, generation) }
-    ask(about: sets.sorted(), known, [], generation)
-  }
-
-  /// Asks which values of users go with the widgets that leave the first of these sets.
-  private mutating func ask(
-    about sets: [String], _ known: [Widget], _ results: [ApplyResult], _ generation: UInt64
-  ) {
-    guard let link = links[generation], let set = sets.first else { return }
-    let isOwn = set == HostState.provider(of: link.bundle.id)
-    let leaving = Set(leaving(link, known).map(\.id))
-    let call = call(
-      .foresee(isOwn ? specs(link, known, without: leaving) : [], set: set),
-      for: .work(generation))
-    links.change(generation) {
-      $0.begin(.foreseeing(call, known: known, sets: Array(sets.dropFirst()), results: results))
-    }
-  }
-
-  private func specs(
-    _ link: BundleLink, _ known: [Widget], without ids: Set<WidgetID>
-  ) -> [WidgetSpec] {
-    claims(of: link).specs(beside: known).filter { spec in
-      spec.id.map { !ids.contains($0) } ?? true
-    }
-  }
-
-  /// Continues the declaration after an answer. Returns whether the answer belongs to this.
-  mutating func continues(
-    _ work: BundleLink.Work, _ answer: DaemonAnswer, _ generation: UInt64, at now: HostTime
-  ) -> Bool {
-    switch work {
-    case .foreseeing(_, let known, let sets, let results):
-      guard case .results(let more) = answer else { return false }
-      guard sets.isEmpty else {
-        ask(about: sets, known, results + more, generation)
-        return true
-      }
-      foreseen(results + more, known, generation, at: now)
-    case .removing(_, let known):
-      guard let link = links[generation] else { return false }
-      let claims = claims(of: link)
-      holds.keep(only: Set(known.map(\.id)), of: claims)
-      let isHolding = !holds.widgets(of: claims).isEmpty
-      if isHolding { keep(known, generation) } else { own(known, generation) }
-    default: return false
-    }
-    return true
-  }
-
-  private mutating func foreseen(
-    _ results: [ApplyResult], _ known: [Widget], _ generation: UInt64, at now: HostTime
+  /// The values that go with the widgets are known.
+  ///
+  /// - Parameter owners: the owners of their fields, by widget.
+  mutating func foreseen(
+    _ results: [ApplyResult], _ known: [Widget], _ owners: [WidgetID: [FieldOwner]],
+    _ generation: UInt64, at now: HostTime
   ) {
     guard let link = links[generation] else { return }
     let bundle = link.bundle
-    let lost = Dictionary(grouping: BundleClaims.lost(results), by: \.widget)
+    var lost = Dictionary(grouping: BundleClaims.lost(results), by: \.widget)
+    for widget in leaving(link, known) {
+      lost[widget.id, default: []] += unrecorded(in: widget, owners[widget.id], of: bundle)
+    }
     // A widget that the daemon does not name has moved to another set meanwhile.
     let going = Set(results.lazy.filter { $0.action == .deleted }.map(\.id))
     let all = leaving(link, known)
@@ -216,7 +166,7 @@ extension DaemonConversation {
   }
 
   /// Declares the widgets of the file beside those that stay for a while.
-  private mutating func keep(_ known: [Widget], _ generation: UInt64) {
+  mutating func keep(_ known: [Widget], _ generation: UInt64) {
     guard let link = links[generation] else { return }
     let (bundle, claims) = (link.bundle, claims(of: link))
     let held = holds.widgets(of: claims)
@@ -241,7 +191,7 @@ extension DaemonConversation {
       put(
         .note(
           "bundle \(link.bundle.id) has taken over widget \(id) from bundle \(former), with the"
-            + " values that users have set"))
+            + " values that users, events and actions have set"))
       heldChanges.set(HeldChanges.Change(patch: patch, isWaiting: false), of: id)
     }
     links.change(generation) { $0.take([:]) }

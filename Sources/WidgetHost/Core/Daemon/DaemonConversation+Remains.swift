@@ -111,7 +111,7 @@ extension DaemonConversation {
       holds.forget(Set(left.map(HostState.provider(of:))))
     }
     marks.forget(HostState.provider(of: id))
-    declarations.forget(id)
+    declarations.forget(id, hasHeir: heir != nil)
     rests.forget(id)
   }
 
@@ -147,6 +147,7 @@ extension DaemonConversation {
     case .refused(let message): report(message)
     case .removed(let showsBundle):
       if let note { put(.note(note.text(countMax: limits.othersShownMax))) }
+      declarations.forget(id)
       // The widget of the former bundle goes, too.
       if showsBundle { standing.declareAgain() }
     }

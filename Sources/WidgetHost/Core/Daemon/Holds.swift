@@ -2,8 +2,8 @@ import WidgetBundle
 import WidgetModel
 
 /// Widgets that a bundle's file no longer has, or that a bundle with a former id had. The edit may
-/// be a slip, so widgets on which users have set values stay for a while, stale. Meanwhile, another
-/// bundle can take them over.
+/// be a slip, so widgets on which users, events or actions have set values stay for a while, stale.
+/// Meanwhile, another bundle can take them over.
 struct Holds: Sendable {
   /// A widget that stays for a while, and the time of its removal, as its error has it.
   struct Waiting: Hashable, Sendable {
@@ -378,7 +378,7 @@ struct Holds: Sendable {
       + (isDeclared
         ? "the widget is removed"
         : "\(WidgetOffer.advice); otherwise it is removed")
-      + " with the values that users have set"
+      + " with the values that users, events or actions have set"
   }
 
   // MARK: Time

@@ -1,0 +1,101 @@
+import WidgetBundle
+import WidgetModel
+
+// The values that go with the widgets which a bundle's file no longer has. They decide whether such
+// a widget stays for a while.
+extension DaemonConversation {
+  /// Declares the widgets. If some would be removed, first asks which values of users go with them.
+  mutating func foresee(_ known: [Widget], _ generation: UInt64) {
+    guard let link = links[generation] else { return }
+    let leaving = leaving(link, known)
+    links.change(generation) { $0.keepLosses(without: Set(known.map(\.id))) }
+    freshen(known, but: Set(leaving.map(\.id)), of: link)
+    let sets = Set(leaving.map(\.applySet))
+    guard !sets.isEmpty else { return own(known, generation) }
+    ask(about: sets.sorted(), known, [], generation)
+  }
+
+  /// Asks which values of users go with the widgets that leave the first of these sets.
+  private mutating func ask(
+    about sets: [String], _ known: [Widget], _ results: [ApplyResult], _ generation: UInt64
+  ) {
+    guard let link = links[generation], let set = sets.first else { return }
+    let isOwn = set == HostState.provider(of: link.bundle.id)
+    let leaving = Set(leaving(link, known).map(\.id))
+    let call = call(
+      .foresee(isOwn ? specs(link, known, without: leaving) : [], set: set),
+      for: .work(generation))
+    links.change(generation) {
+      $0.begin(.foreseeing(call, known: known, sets: Array(sets.dropFirst()), results: results))
+    }
+  }
+
+  func specs(
+    _ link: BundleLink, _ known: [Widget], without ids: Set<WidgetID>
+  ) -> [WidgetSpec] {
+    claims(of: link).specs(beside: known).filter { spec in
+      spec.id.map { !ids.contains($0) } ?? true
+    }
+  }
+
+  /// Continues the declaration after an answer. Returns whether the answer belongs to this.
+  mutating func continues(
+    _ work: BundleLink.Work, _ answer: DaemonAnswer, _ generation: UInt64, at now: HostTime
+  ) -> Bool {
+    switch work {
+    case .foreseeing(_, let known, let sets, let results):
+      guard case .results(let more) = answer else { return false }
+      guard sets.isEmpty else {
+        ask(about: sets, known, results + more, generation)
+        return true
+      }
+      attribute(results + more, known, generation, at: now)
+    case .attributing(_, let known, let results):
+      guard case .listed(let listed) = answer else { return false }
+      let owners = Dictionary(listed.map { ($0.widget.id, $0.owners) }) { first, _ in first }
+      foreseen(results, known, owners, generation, at: now)
+    case .removing(_, let known):
+      guard let link = links[generation] else { return false }
+      let claims = claims(of: link)
+      holds.keep(only: Set(known.map(\.id)), of: claims)
+      let isHolding = !holds.widgets(of: claims).isEmpty
+      if isHolding { keep(known, generation) } else { own(known, generation) }
+    default: return false
+    }
+    return true
+  }
+
+  /// Asks for the owners of fields if events or actions may have set further values of the widgets
+  /// that leave.
+  private mutating func attribute(
+    _ results: [ApplyResult], _ known: [Widget], _ generation: UInt64, at now: HostTime
+  ) {
+    guard let link = links[generation] else { return }
+    let named = Set(BundleClaims.lost(results).map(\.name))
+    let unclear = leaving(link, known).filter { widget in
+      unrecorded(in: widget, [], of: link.bundle).contains { !named.contains($0.name) }
+    }
+    guard !unclear.isEmpty else { return foreseen(results, known, [:], generation, at: now) }
+    let kinds = Set(unclear.map(\.kind)).sorted { $0.rawValue < $1.rawValue }
+    let call = call(.owners(of: kinds), for: .work(generation))
+    links.change(generation) { $0.begin(.attributing(call, known: known, results: results)) }
+  }
+
+  /// The values of a widget that go with it, and that events or actions have set in fields without a
+  /// record of the owner.
+  ///
+  /// - Parameter owners: the owners of its fields; nil if they are unknown.
+  func unrecorded(
+    in widget: Widget, _ owners: [FieldOwner]?, of bundle: Bundle
+  ) -> [BundleClaims.KeptField] {
+    guard let owners else { return [] }
+    let set = widget.applySet.dropFirst(HostState.provider(of: "").count)
+    let kind = bundle.kinds.first { $0.kind.name == widget.kind }
+    // The sources of the former version have set the values.
+    guard let former = declarations.kind(widget.kind, of: String(set)) ?? kind else { return [] }
+    let rule = LostFields(kind?.kind ?? former.kind, sources: former.sources)
+    return LostFields.values(of: widget, owners, by: rule)
+      .filter { $0.owner == FieldOwner.unrecorded }
+      .map { BundleClaims.KeptField(widget: widget.id, field: $0, isLost: true) }
+  }
+}

@@ -1,0 +1,98 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+// Values that events and actions have set. The daemon records no owner of them, so it does not name
+// them when a declaration removes their widget.
+extension HandOverTests {
+  private static let loss =
+    "bundle a: widget w is removed, and with it the value of data.n, \"an event's\", which was set by"
+    + " an event or an action"
+
+  /// Bundle `a` runs, and an event has set a value on widget `w`.
+  private mutating func beginCounting() throws {
+    try begin("w: {kind: k}, v: {kind: k}", valued: [])
+    daemon.count(try #require(WidgetID("w")))
+  }
+
+  @Test mutating func `a widget with a value of an event stays for a while, and the log names it`()
+    throws
+  {
+    try beginCounting()
+    try edit("a", "v: {kind: k}")
+    #expect(state("w") == "bundle/a stale an event's" && kept.isEmpty)
+    let words = "it is removed with the values that users, events or actions have set: data.n"
+    #expect(widget("w")?.error?.message.hasSuffix(words) == true)
+    pass(limit)
+    #expect(widget("w") == nil && kept == [HandOverTests.loss])
+  }
+
+  @Test mutating func `a widget without such a value is removed at once`() throws {
+    try begin("w: {kind: k}, v: {kind: k}", valued: [])
+    try edit("a", "v: {kind: k}")
+    #expect(widget("w") == nil && kept.isEmpty)
+  }
+
+  @Test mutating func `an installed version removes the widget at once, and the log names it`()
+    throws
+  {
+    try beginCounting()
+    try edit("a", "v: {kind: k}", isInstalled: true)
+    #expect(widget("w") == nil && kept == [HandOverTests.loss])
+  }
+
+  /// The file drops the kind, too, so only the former version knows the sources of the kind.
+  @Test mutating func `another bundle takes a widget with a value of an event over`() throws {
+    try beginCounting()
+    try edit("a", "u: {kind: j}", kinds: ["j"])
+    #expect(state("w") == "bundle/a stale an event's")
+    try edit("b", "w: {kind: k}", in: "/b/y")
+    #expect(state("w") == "bundle/b fresh an event's")
+    pass(limit * 2)
+    #expect(state("w") == "bundle/b fresh an event's" && kept.isEmpty)
+  }
+
+  @Test mutating func `a bundle with another id keeps a widget with a value of an event`() throws {
+    try beginCounting()
+    try edit("b", "u: {kind: j}", kinds: ["j"])
+    #expect(state("w") == "bundle/a stale an event's")
+    try edit("b", "w: {kind: k}")
+    #expect(state("w") == "bundle/b fresh an event's" && kept.isEmpty)
+  }
+
+  /// The host does not know the sources of a kind that only the file of an earlier host had.
+  @Test(arguments: [true, false])
+  mutating func `a host that starts after the edit knows the values of kinds that it has`(
+    hasKind: Bool
+  ) throws {
+    try beginCounting()
+    try restart { try $0.edit("a", "u: {kind: j}", kinds: hasKind ? ["k", "j"] : ["j"]) }
+    #expect(state("w") == (hasKind ? "bundle/a stale an event's" : nil))
+  }
+
+  @Test mutating func `a value that a source sets does not keep its widget`() throws {
+    func bundle(_ widgets: String) throws -> Bundle {
+      try BundleReader.read(
+        """
+        bundle: a
+        format: 1
+        version: 1.0.0
+        kinds:
+          k:
+            data: {n: ''}
+            sources: {s: {value: '"x"', set: {n: result}}}
+            content: {label: x}
+        widgets: {\(widgets)}
+        """)
+    }
+    run(
+      machine.found(
+        .bundle(try bundle("w: {kind: k}, v: {kind: k}"), digest: 1), in: "/b/x", at: time))
+    run(machine.start(at: time))
+    daemon.count(try #require(WidgetID("w")))
+    run(machine.found(.bundle(try bundle("v: {kind: k}"), digest: 2), in: "/b/x", at: time))
+    #expect(widget("w") == nil && kept.isEmpty)
+  }
+}
