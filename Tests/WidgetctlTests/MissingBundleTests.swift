@@ -64,6 +64,19 @@ import WidgetProto
     #expect(found?.problem.contains("1970") == false)
   }
 
+  /// The host was stopped or killed before the time.
+  @Test(arguments: [true, false])
+  func `a removal waits for the host while no host runs`(isStopped: Bool) {
+    let state = isStopped ? "stopped" : "failed"
+    let found = Self.missing(Self.standing(state, Self.words, isStale: true, session: .away))
+    #expect(found?.problem.contains("1970") == false && found?.removal == nil)
+    #expect(found?.problem.contains(isStopped ? Promise.stopped : Promise.notRunning) == true)
+    let hung = Self.standing(
+      "stopped", Self.words,
+      session: .silent(SilentProcess(ProviderSilence(since: .epoch, pid: 42), isStopped: false)))
+    #expect(hung.problem == Self.words)
+  }
+
   @Test func `a command about a missing bundle has the words of its host only about the folder`() {
     let killed = Self.standing("running", isStale: true, session: .away)
     let words = "the folder /b/feed of bundle feed is missing. "

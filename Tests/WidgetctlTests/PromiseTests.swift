@@ -92,8 +92,18 @@ import WidgetRender
     // The daemon does not take the removal, or has just not answered.
     #expect(message(running) == Self.kept(Promise.unasked))
     #expect(message(nil) == Self.kept(Promise.unasked))
-    #expect(Self.widget().hasPassedPromise(at: Self.now))
-    #expect(!Self.widget().hasPassedPromise(at: Samples.time(1100)))
+    #expect(Self.widget().hasPromise && !Self.widget("made by hand").hasPromise)
+  }
+
+  @Test func `a later time does not count either while no host runs`() throws {
+    let widget = Self.widget()
+    func message(_ facts: ProviderFacts) -> String? {
+      widget.keepingPromises(at: Samples.time(1100), facts.staleness(of: widget)).error?.message
+    }
+    #expect(message(try Self.facts()) == Self.kept(Promise.stopped))
+    #expect(message(try Self.facts(isAway: false)) == Self.missing)
+    let silence = ProviderSilence(since: .epoch, pid: 0)
+    #expect(message(try Self.facts(silence: silence)) == Self.missing)
   }
 
   @Test func `the errors of programs, and other errors, stay`() {

@@ -71,7 +71,11 @@ struct BundleStanding: Hashable, Sendable {
     }
     isHosted = session == .connected && !widget.isStale
     let absence = Promise.reason(session, isStale: widget.isStale)
-    func kept(_ text: String) -> String { Promise.text(text, absence, at: now) }
+    // Nobody is there to remove widgets at a later time either.
+    let isLeft = absence == Promise.stopped && (widget.isStale || text("state") == "stopped")
+    func kept(_ text: String) -> String {
+      Promise.text(text, absence, at: isLeft ? nil : now)
+    }
     id = text("id")
     version = text("version")
     path = text("path")

@@ -70,14 +70,14 @@ struct FailingWidgets: Hashable {
       if request.pageToken.isEmpty || found.count >= 1000 { break }
     }
     let now = Timestamp.wallClock()
-    let late = found.map(\.widget).filter { $0.hasPassedPromise(at: now) }
+    let promising = found.map(\.widget).filter(\.hasPromise)
     var facts = ProviderFacts()
-    if !late.isEmpty { await facts.look(for: late, session) }
+    if !promising.isEmpty { await facts.look(for: promising, session) }
     return FailingWidgets(
       FailingWidgets.keepingPromises(found, at: now, facts), isCut: !request.pageToken.isEmpty)
   }
 
-  /// The widgets, with a reason in the place of each promised time that has passed, as in `view`.
+  /// The widgets, with a reason in the place of each promised time that does not count, as in `view`.
   static func keepingPromises(
     _ tagged: [TaggedWidget], at now: Timestamp, _ facts: ProviderFacts
   ) -> [TaggedWidget] {

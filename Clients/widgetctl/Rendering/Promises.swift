@@ -3,8 +3,8 @@ import WidgetModel
 
 /// The times that the host promises: until then, a folder can be put back, or a change can be undone.
 ///
-/// They count only while the host runs. So a time in the past is no time of a removal, and readers
-/// get the reason instead.
+/// They count only while the host runs. So if no host runs, no time is a time of a removal. If this
+/// is unknown, a time in the past is none. Readers get the reason instead.
 enum Promise {
   /// No host runs, and the text has no time.
   static let notRunning = "the host is not running"
@@ -19,13 +19,15 @@ enum Promise {
   /// The words before the time, as the host writes them.
   private static let prefix = " by "
 
-  /// A text with a reason in the place of each promised time that has passed.
-  static func text(_ text: String, _ reason: String, at now: Timestamp) -> String {
+  /// A text with a reason in the place of each promised time that does not count.
+  ///
+  /// - Parameter now: the time before which promises have passed; nil if none counts.
+  static func text(_ text: String, _ reason: String, at now: Timestamp?) -> String {
     var result = ""
     var rest = text[...]
     while let range = rest.firstRange(of: prefix) {
       let time = rest[range.upperBound...].prefix { $0 != "," && $0 != " " }
-      if let end = RFC3339.timestamp(String(time)), end < now {
+      if let end = RFC3339.timestamp(String(time)), now.map({ end < $0 }) ?? true {
         result += String(rest[..<range.lowerBound]) + " (\(reason))"
         rest = rest[time.endIndex...]
       } else {
@@ -74,8 +76,8 @@ extension Widget {
   /// The kind of the widgets that show the state of bundles.
   private static let standingKind = KindName("bundle")
 
-  /// The widget, with a reason in the place of each promised time that has passed: in its errors, and
-  /// in the words of a widget that shows a bundle.
+  /// The widget, with a reason in the place of each promised time that does not count: in its errors,
+  /// and in the words of a widget that shows a bundle.
   ///
   /// - Parameter staleness: see `Promise.reason`.
   func keepingPromises(at now: Timestamp, _ staleness: Staleness? = nil) -> Widget {
@@ -83,9 +85,10 @@ extension Widget {
     let hasError = error?.all.contains { $0.reason == WidgetOffer.reason } == true
     guard isStanding || hasError else { return self }
     let reason = Promise.reason(staleness)
+    let end = reason == Promise.stopped ? nil : now
     func kept(_ value: Value) -> Value {
       switch value {
-      case .string(let text): .string(Promise.text(text, reason, at: now))
+      case .string(let text): .string(Promise.text(text, reason, at: end))
       case .list(let values): .list(values.map(kept))
       default: value
       }
@@ -96,7 +99,7 @@ extension Widget {
         joining: error.all.map { error in
           guard error.reason == WidgetOffer.reason else { return error }
           var error = error
-          error.message = Promise.text(error.message, reason, at: now)
+          error.message = Promise.text(error.message, reason, at: end)
           return error
         })
     }
@@ -114,12 +117,12 @@ extension Widget {
     return widget
   }
 
-  /// Whether a reader would see a promised time that has passed.
-  func hasPassedPromise(at now: Timestamp) -> Bool { keepingPromises(at: now) != self }
+  /// Whether a reader would see a promised time.
+  var hasPromise: Bool { keepingPromises(at: .latest) != self }
 
-  /// The same as `keepingPromises(at:_:)`. Asks the daemon for the host, if a time has passed.
+  /// The same as `keepingPromises(at:_:)`. Asks the daemon for the host, if there is a time.
   func keepingPromises(at now: Timestamp, _ session: Session) async -> Widget {
-    guard hasPassedPromise(at: now) else { return self }
+    guard hasPromise else { return self }
     var providers = ProviderFacts()
     await providers.look(for: [self], session)
     return keepingPromises(at: now, providers.staleness(of: self))
