@@ -112,12 +112,15 @@ extension BundleInstaller {
   /// it removes the widgets. The mark comes last, because the host deletes marks of bundles that it
   /// misses, and marks that say nothing.
   ///
-  /// - Parameter id: nil for no mark.
-  func mark(_ id: String?, in bundles: Folder) {
+  /// - Parameters:
+  ///   - id: nil for no mark.
+  ///   - target: the folder that a removed link led to. Only by this path, a host that starts later
+  ///     recognizes the bundle, because the folder is still there.
+  func mark(_ id: String?, linkedTo target: String? = nil, in bundles: Folder) {
     guard let id, BundleRemovalMark.canHave(id) else { return }
     let name = BundleRemovalMark.name(of: id)
     try? bundles.remove(name)
-    try? bundles.write(name, WholeBytes([]), isExecutable: false)
+    try? bundles.write(name, WholeBytes(Array((target ?? "").utf8)), isExecutable: false)
   }
 
   /// The same for a bundle that somebody had moved to another folder of bundles before its removal.

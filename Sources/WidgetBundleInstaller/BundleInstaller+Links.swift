@@ -30,12 +30,19 @@ extension BundleInstaller {
   func linked(
     _ name: String, _ bundles: Folder
   ) throws(BundleInstallerError) -> Folder? {
-    guard bundles.target(ofLink: name) != nil, let path = realpath("\(bundles.path)/\(name)", nil)
+    guard bundles.target(ofLink: name) != nil,
+      let path = BundleInstaller.resolved("\(bundles.path)/\(name)")
     else { return nil }
-    defer { free(path) }
-    do throws(BundleInstallerError) { return try Folder(String(cString: path)) } catch {
+    do throws(BundleInstallerError) { return try Folder(path) } catch {
       if case .system(_, EACCES) = error { throw error }
       return nil
     }
+  }
+
+  /// The path without symbolic links; nil if it leads to nothing.
+  static func resolved(_ path: String) -> String? {
+    guard let real = realpath(path, nil) else { return nil }
+    defer { free(real) }
+    return String(cString: real)
   }
 }

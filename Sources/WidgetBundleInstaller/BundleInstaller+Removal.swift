@@ -93,10 +93,16 @@ extension BundleInstaller {
     if versions != nil {
       try checkIsRemovable("\(BundleInstaller.versionsName)/\(id)", in: bundles)
     }
+    var target: String?
     if let folder = removal.folder {
-      if isLink { try bundles.remove(folder) } else { try discard(folder, in: bundles) }
+      if isLink {
+        target = BundleInstaller.resolved("\(bundles.path)/\(folder)")
+        try bundles.remove(folder)
+      } else {
+        try discard(folder, in: bundles)
+      }
     }
-    mark(removal.bundle, in: bundles)
+    mark(removal.bundle, linkedTo: target, in: bundles)
     guard versions != nil else { return }
     try discard("\(BundleInstaller.versionsName)/\(id)", in: bundles)
     let all = try bundles.folder(BundleInstaller.versionsName)

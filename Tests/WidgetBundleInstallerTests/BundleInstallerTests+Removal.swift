@@ -194,6 +194,8 @@ extension BundleInstallerTests {
     try installer.remove("desk")
     #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
     #expect(scratch.read("source/notes.txt") == "mine")
+    // The host that starts next knows the bundle by this path.
+    #expect(scratch.read("bundles/.removed-desk") == BundleInstaller.resolved(target))
   }
 
   @Test(arguments: [false, true])

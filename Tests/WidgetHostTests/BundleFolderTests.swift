@@ -380,6 +380,25 @@ struct BundleFolderTests {
     #expect(BundleFolders.absence(of: known, in: other.path) == .removed)
   }
 
+  /// The folder of the bundle is still there.
+  @Test func `a mark that names the target of a removed link counts for the next host`() throws {
+    let (place, other) = (try Place(), try Place(nil))
+    let mark = "\(other.path)/\(BundleRemovalMark.name(of: "desk"))"
+    let known = HostState.Remembered(id: "desk", path: place.bundle, loaded: .epoch)
+    for (target, isRemoved) in [("", false), ("/elsewhere/desk", false), (place.bundle, true)] {
+      try Data(target.utf8).write(to: URL(fileURLWithPath: mark))
+      #expect(BundleFolders.isLinkRemoved(to: known, in: [other.path]) == isRemoved)
+    }
+    #expect(!BundleFolders.isLinkRemoved(to: known, in: [place.path]))
+    let later = HostState.Remembered(id: "desk", path: place.bundle, loaded: .latest)
+    #expect(!BundleFolders.isLinkRemoved(to: later, in: [other.path]))
+    // The host can end before the daemon has removed the widgets.
+    BundleFolders.dropMarks(in: [other.path], but: [known])
+    #expect(access(mark, F_OK) == 0)
+    BundleFolders.dropMarks(in: [other.path], but: [])
+    #expect(access(mark, F_OK) != 0)
+  }
+
   @Test func `an old mark that is not about a bundle of its folder is deleted`() throws {
     let (place, other) = (try Place(nil), try Place(nil))
     let marks = try [(place, "desk"), (other, "desk"), (other, "lamp")].map { place, id in

@@ -193,6 +193,23 @@ enum BundleFolders {
     return time(ofMark: mark).map { $0 >= bundle.loaded ?? .epoch } ?? false
   }
 
+  /// Whether a mark in one of these folders of bundles says that somebody has removed the link to the
+  /// bundle's folder, which is still there.
+  ///
+  /// - Parameter roots: those that the last host ran. Without this, the mark could be about a link
+  ///   that led to the bundle of another host.
+  static func isLinkRemoved(to bundle: HostState.Remembered, in roots: [String]) -> Bool {
+    roots.contains { hasMark(of: bundle, in: $0) && hasLinkMark(of: bundle, in: $0) }
+  }
+
+  /// Whether a mark names the bundle's folder as the target of a removed link.
+  private static func hasLinkMark(of bundle: HostState.Remembered, in root: String) -> Bool {
+    guard BundleRemovalMark.canHave(bundle.id) else { return false }
+    let mark = "\(root)/\(BundleRemovalMark.name(of: bundle.id))"
+    let bytes = try? FileReading.read(path: mark, bytesMax: Int(PATH_MAX))
+    return bytes == Array(bundle.path.utf8)
+  }
+
   /// The time at which a mark was made; nil if there is none.
   private static func time(ofMark mark: String) -> Timestamp? {
     var status = stat()
@@ -218,7 +235,9 @@ enum BundleFolders {
     let kept = Set(unconfirmed.map(BundleRemovalMark.name(of:)))
     for root in roots {
       let place = FileReading.resolved(root) ?? root
-      let here = bundles.filter { rootOf[$0.path] == root || Paths.parent($0.path) == place }
+      let here = bundles.filter {
+        rootOf[$0.path] == root || Paths.parent($0.path) == place || hasLinkMark(of: $0, in: root)
+      }
       for name in marks(in: root) where !kept.contains(name) {
         let marked = here.filter { BundleRemovalMark.name(of: $0.id) == name }
         let mark = "\(root)/\(name)"

@@ -117,19 +117,42 @@ extension Host {
     case .standing(let kinds, let widgets):
       return .standing(try await daemon.standing(kinds: kinds, widgets: widgets))
     case .folders(let bundles):
+      let former = try await formerRoots(daemon)
       return .absences(
         await Host.blocking { () -> [String: HostState.Absence] in
           var absences: [String: HostState.Absence] = [:]
+          let own = roots.filter { former.contains($0) }
           // Of several bundles in a folder, the last one was removed.
-          for bundle in bundles
-          where absences[bundle.path] != .removed && !BundleFolders.isBundle(bundle.path) {
-            absences[bundle.path] = BundleFolders.absence(of: bundle)
+          for bundle in bundles where absences[bundle.path] != .removed {
+            if !BundleFolders.isBundle(bundle.path) {
+              absences[bundle.path] = BundleFolders.absence(of: bundle)
+            } else if BundleFolders.isLinkRemoved(to: bundle, in: own) {
+              absences[bundle.path] = .removed
+            }
           }
           BundleFolders.dropMarks(in: roots, but: bundles, before: started)
           return absences
         })
     }
     return .done
+  }
+
+  /// The folders of bundles that the last host ran. The daemon has its widget until this host
+  /// declares its own widget.
+  private static func formerRoots(
+    _ daemon: any DaemonConnection
+  ) async throws(Failure) -> [String] {
+    guard let id = WidgetID(HostState.provider) else { return [] }
+    let widget: Widget
+    do throws(Failure) {
+      widget = try await daemon.widget(id, .all).widget
+    } catch {
+      guard error.code == "NOT_FOUND" else { throw error }
+      return []
+    }
+    guard widget.applySet == HostState.provider, case .list(let list)? = widget.data["folders"]
+    else { return [] }
+    return list.compactMap { if case .string(let path) = $0 { path } else { nil } }
   }
 
   /// Carries out calls about bundles one after the other, because they change the same folder.
