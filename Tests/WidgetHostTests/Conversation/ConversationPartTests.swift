@@ -375,6 +375,26 @@ struct ConversationPartTests {
     #expect(told.edits == [kept(6)] && told.news == [kept(6)])
   }
 
+  /// The daemon has the values of the last declaration.
+  @Test(arguments: [true, false])
+  func `an edit that was made while no host ran is one without effect`(isEdited: Bool) throws {
+    let id = try #require(WidgetID("w"))
+    let bundle = try BundleReader.read(
+      "{bundle: a, format: 1, version: 1.0.0, kinds: {k: {data: {n: 1.5}, content: {label: x}}},"
+        + " widgets: {w: {kind: k, data: {n: 6}}}}")
+    func owner(_ n: Double) -> FieldOwner {
+      FieldOwner(path: "data.n", owner: "user 1", manager: "bundle/a", declared: .double(n))
+    }
+    let file = FieldOwner(path: "data.m", owner: "bundle/a")
+    let user = FieldOwner(path: "data.o", owner: "user 1")
+    var declarations = BundleDeclarations()
+    declarations.remember([id: [owner(isEdited ? 5 : 6), file, user]], of: "a")
+    #expect(declarations.fields(of: "a") == [id: ["data.n", "data.m"]])
+    let kept = BundleClaims.KeptField(widget: id, field: owner(6))
+    let told = declarations.declared(bundle, keeping: [kept])
+    #expect(told.edits == (isEdited ? [kept] : []) && told.news == told.edits)
+  }
+
   // MARK: Folders
 
   @Test func `the order of folders is the order in which they were found`() {

@@ -72,6 +72,16 @@ extension HandOverTests {
     #expect(state("w") == (hasKind ? "bundle/a stale an event's" : nil))
   }
 
+  /// The daemon still has the owners that the last host has left.
+  @Test mutating func `the log names a value that an edit without a host has replaced`() throws {
+    try beginCounting()
+    try restart { try $0.edit("a", "w: {kind: k, data: {n: mine}}, v: {kind: k}") }
+    #expect(
+      reports.contains(
+        "bundle a: widget w: the file declares data.n now and has replaced its value,"
+          + " \"an event's\""))
+  }
+
   @Test mutating func `a value that a source sets does not keep its widget`() throws {
     func bundle(_ widgets: String) throws -> Bundle {
       try BundleReader.read(

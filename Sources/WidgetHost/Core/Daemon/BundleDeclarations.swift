@@ -24,11 +24,31 @@ struct BundleDeclarations: Sendable {
   private var versions: [String: [KindName: BundleKind]] = [:]
   /// The remarks of earlier hosts on bundles that this host has not declared yet.
   private var formerRemarks: [String: [String]] = [:]
+  /// The fields that earlier hosts have declared for such bundles, by widget.
+  private var formerFields: [String: [WidgetID: Set<String>]] = [:]
+  /// The file's values of those fields that somebody else has set, by the name of the field.
+  private var formerValues: [String: [String: Value]] = [:]
 
   /// An earlier host ran a bundle.
   mutating func remember(_ known: HostState.Remembered) {
     guard bundles[known.id] == nil else { return }
     formerRemarks[known.id] = known.remarks
+  }
+
+  /// The owners of the fields of a bundle's widgets, as an earlier host has left them.
+  mutating func remember(_ owners: [WidgetID: [FieldOwner]], of id: String) {
+    guard bundles[id] == nil else { return }
+    let set = HostState.provider(of: id)
+    formerFields[id] = owners.mapValues { fields in
+      Set(fields.filter { $0.owner == set || $0.manager == set }.map(\.path))
+    }
+    var values: [String: Value] = [:]
+    for (widget, fields) in owners {
+      for field in fields where field.manager == set {
+        values[BundleClaims.KeptField(widget: widget, field: field).name] = field.declared
+      }
+    }
+    formerValues[id] = values
   }
 
   /// The kinds of the widgets that were declared for a bundle; nil if it was not declared.
@@ -38,7 +58,9 @@ struct BundleDeclarations: Sendable {
   func kind(_ name: KindName, of id: String) -> BundleKind? { versions[id]?[name] }
 
   /// The fields that the bundle's file declared last, by widget.
-  func fields(of id: String) -> [WidgetID: Set<String>] { bundles[id]?.fields ?? [:] }
+  func fields(of id: String) -> [WidgetID: Set<String>] {
+    bundles[id]?.fields ?? formerFields[id] ?? [:]
+  }
 
   /// The daemon has taken the bundle's widgets.
   ///
@@ -51,6 +73,8 @@ struct BundleDeclarations: Sendable {
   ) -> (edits: [BundleClaims.KeptField], news: [BundleClaims.KeptField]) {
     let known = bundles[bundle.id]
     let remarks = formerRemarks.removeValue(forKey: bundle.id) ?? []
+    let values = formerValues.removeValue(forKey: bundle.id) ?? [:]
+    formerFields[bundle.id] = nil
     var declared = known ?? Declared()
     declared.bases = [:]
     for field in kept {
@@ -58,8 +82,11 @@ struct BundleDeclarations: Sendable {
       if let known {
         base = known.bases[field.name] ?? field.value(in: known.specs)
       } else {
-        // An earlier host has seen the edit.
-        let wasEdited = remarks.contains { $0.hasPrefix(field.editWords) }
+        // An earlier host has seen the edit, or no host ran meanwhile. The daemon gives both values
+        // the type of the field.
+        let wasEdited =
+          remarks.contains { $0.hasPrefix(field.editWords) }
+          || values[field.name].map { $0 != field.field.declared } ?? false
         base = wasEdited ? nil : field.value(in: bundle.widgets)
       }
       declared.bases.updateValue(base, forKey: field.name)
@@ -82,6 +109,7 @@ struct BundleDeclarations: Sendable {
   mutating func forget(_ id: String, hasHeir: Bool = false) {
     bundles[id] = nil
     formerRemarks[id] = nil
+    (formerFields[id], formerValues[id]) = (nil, nil)
     // The heir decides by these about the widgets that it does not have.
     if !hasHeir { versions[id] = nil }
   }

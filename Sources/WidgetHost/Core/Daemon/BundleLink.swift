@@ -22,6 +22,8 @@ struct BundleLink: Sendable {
     case none
     case kinds(CallID)
     case listing(CallID)
+    /// Asks for the owners of fields before the first declaration of this host.
+    case remembering(CallID, known: [Widget])
     case owning(CallID)
     /// Asks for the kinds and owners of the widgets, because one of them has another kind.
     case inspecting(CallID, refusal: Failure)
@@ -46,7 +48,7 @@ struct BundleLink: Sendable {
       switch self {
       case .kinds(let id), .listing(let id), .owning(let id), .inspecting(let id, _),
         .counting(let id, _), .clearing(let id), .foreseeing(let id, _, _, _),
-        .attributing(let id, _, _), .removing(let id, _):
+        .attributing(let id, _, _), .removing(let id, _), .remembering(let id, _):
         id
       case .none, .resting: nil
       }

@@ -4,8 +4,42 @@ import WidgetModel
 // The values that go with the widgets which a bundle's file no longer has. They decide whether such
 // a widget stays for a while.
 extension DaemonConversation {
-  /// Declares the widgets. If some would be removed, first asks which values of users go with them.
+  /// Declares the widgets. Before the first declaration of this host, asks for the values that the
+  /// file had when the last host declared it, if the declaration may have to name them.
   mutating func foresee(_ known: [Widget], _ generation: UInt64) {
+    guard let bundle = links[generation]?.bundle else { return }
+    let kinds = declarations.kinds(of: bundle.id) == nil ? differing(known, from: bundle) : []
+    guard !kinds.isEmpty else { return foreseeLosses(known, generation) }
+    let call = call(.owners(of: kinds), for: .work(generation))
+    links.change(generation) { $0.begin(.remembering(call, known: known)) }
+  }
+
+  /// The kinds of the bundle's widgets that have other values than the file.
+  private func differing(_ known: [Widget], from bundle: Bundle) -> [KindName] {
+    let set = HostState.provider(of: bundle.id)
+    let found = known.filter { widget in
+      guard widget.applySet == set,
+        let spec = bundle.widgets.first(where: { $0.id == widget.id && $0.kind == widget.kind })
+      else { return false }
+      return spec.data.entries.contains { widget.data[$0.key] != $0.value }
+        || spec.parameters.entries.contains { widget.parameters[$0.key] != $0.value }
+        || spec.labels.entries.contains { widget.labels[$0.key] != $0.value }
+    }
+    return Set(found.map(\.kind)).sorted { $0.rawValue < $1.rawValue }
+  }
+
+  /// Notes which fields the last version of a bundle declared, and with which values.
+  private mutating func remember(
+    _ listed: [ListedWidget], among known: [Widget], _ generation: UInt64
+  ) {
+    guard let id = links[generation]?.bundle.id else { return }
+    let own = Set(known.filter { $0.applySet == HostState.provider(of: id) }.map(\.id))
+    let owners = listed.map { ($0.widget.id, $0.owners) }.filter { own.contains($0.0) }
+    declarations.remember(Dictionary(owners) { first, _ in first }, of: id)
+  }
+
+  /// Declares the widgets. If some would be removed, first asks which values go with them.
+  private mutating func foreseeLosses(_ known: [Widget], _ generation: UInt64) {
     guard let link = links[generation] else { return }
     let leaving = leaving(link, known)
     links.change(generation) { $0.keepLosses(without: Set(known.map(\.id))) }
@@ -43,6 +77,9 @@ extension DaemonConversation {
     _ work: BundleLink.Work, _ answer: DaemonAnswer, _ generation: UInt64, at now: HostTime
   ) -> Bool {
     switch work {
+    case .remembering(_, let known):
+      if case .listed(let listed) = answer { remember(listed, among: known, generation) }
+      foreseeLosses(known, generation)
     case .foreseeing(_, let known, let sets, let results):
       guard case .results(let more) = answer else { return false }
       guard sets.isEmpty else {
