@@ -39,7 +39,7 @@ extension Checker {
     }
     guard DateLocale.english.pattern(ofStyle: text) == nil, !text.contains("%"), !text.isEmpty
     else { return }
-    let shown = SyntaxPrinter.quoted(String(text.prefix(60)))
+    let shown = SyntaxPrinter.quotedStart(of: text)
     let hint =
       Suggestion.closest(to: text, among: DateLocale.styleNames).map { "did you mean \"\($0)\"?" }
       ?? "styles are short, medium, long, full, time and time-seconds, or a date and a time: \"long time\""
@@ -64,7 +64,7 @@ extension Checker {
   private mutating func doubtLocale(_ text: String, at offset: Int) {
     guard DateLocale.named(text) == nil else { return }
     let message =
-      "no dates in the language \(SyntaxPrinter.quoted(String(text.prefix(60)))); there are "
+      "no dates in the language \(SyntaxPrinter.quotedStart(of: text)); there are "
       + DateLocale.languages
     doubts.append(ExpressionDoubt(message: message, offset: offset, alwaysFails: true))
   }

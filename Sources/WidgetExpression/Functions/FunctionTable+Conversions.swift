@@ -7,6 +7,8 @@ extension FunctionTable {
       switch value {
       case .bool: return value
       case .string(let text):
+        // Swift compares characters, so that a long text of accents takes long.
+        guard text.utf8.count <= 5 else { throw Self.unreadable(text, "bool") }
         switch text {
         case "1", "t", "T", "true", "TRUE", "True": return .bool(true)
         case "0", "f", "F", "false", "FALSE", "False": return .bool(false)
@@ -16,7 +18,7 @@ extension FunctionTable {
       }
     }
     one("int", "int -> int", "uint -> int", "double -> int", "string -> int", "timestamp -> int") {
-      value, _ throws(ExpressionFailure) in
+      value, context throws(ExpressionFailure) in
       switch value {
       case .int: return value
       case .uint(let x):
@@ -27,6 +29,8 @@ extension FunctionTable {
         guard x > -0x1p63, x < 0x1p63 else { throw Operators.overflow("int") }
         return .int(Int64(x))
       case .string(let text):
+        // Zeros in front make a valid text of any length.
+        try context.meter.chargeRead(text.utf8.count)
         guard let result = Int64(text) else { throw Self.unreadable(text, "int") }
         return .int(result)
       case .timestamp(let time): return .int(time.seconds)
@@ -34,7 +38,7 @@ extension FunctionTable {
       }
     }
     one("uint", "uint -> uint", "int -> uint", "double -> uint", "string -> uint") {
-      value, _ throws(ExpressionFailure) in
+      value, context throws(ExpressionFailure) in
       switch value {
       case .uint: return value
       case .int(let x):
@@ -44,6 +48,7 @@ extension FunctionTable {
         guard x >= 0, x < 0x1p64 else { throw Operators.overflow("uint") }
         return .uint(UInt64(x))
       case .string(let text):
+        try context.meter.chargeRead(text.utf8.count)
         guard let result = UInt64(text) else { throw Self.unreadable(text, "uint") }
         return .uint(result)
       default: return nil
@@ -98,10 +103,12 @@ extension FunctionTable {
       }
     }
     one("timestamp", "timestamp -> timestamp", "string -> timestamp", "int -> timestamp") {
-      value, _ throws(ExpressionFailure) in
+      value, context throws(ExpressionFailure) in
       switch value {
       case .timestamp: return value
-      case .string(let text): return .timestamp(try Times.timestamp(text))
+      case .string(let text):
+        try context.meter.charge(text.utf8.count)
+        return .timestamp(try Times.timestamp(text))
       case .int(let seconds): return .timestamp(try Times.timestamp(seconds: seconds))
       default: return nil
       }
@@ -121,17 +128,19 @@ extension FunctionTable {
   private static func unreadable(_ text: String, _ type: String) -> ExpressionFailure {
     ExpressionFailure(
       .invalidArgument,
-      "\(SyntaxPrinter.quoted(String(text.prefix(60)))) is not \(type == "int" ? "an" : "a") \(type)"
-    )
+      "\(SyntaxPrinter.quotedStart(of: text)) is not \(type == "int" ? "an" : "a") \(type)")
   }
 
   /// Decimal text as a double; also `NaN` and `Infinity`.
   static func double(_ text: String) -> Double? {
-    switch text {
-    case "NaN": return .nan
-    case "Infinity", "+Infinity", "inf", "+inf", "Inf", "+Inf": return .infinity
-    case "-Infinity", "-inf", "-Inf": return -.infinity
-    default: break
+    // Swift compares characters, so that a long text of accents takes long.
+    if text.utf8.count <= 9 {
+      switch text {
+      case "NaN": return .nan
+      case "Infinity", "+Infinity", "inf", "+inf", "Inf", "+Inf": return .infinity
+      case "-Infinity", "-inf", "-Inf": return -.infinity
+      default: break
+      }
     }
     // Swift's conversion would also accept hexadecimal digits and other words.
     let allowed = text.utf8.allSatisfy {

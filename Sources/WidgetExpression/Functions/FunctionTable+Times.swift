@@ -53,14 +53,14 @@ extension FunctionContext {
   /// The rules of a zone by name (`Europe/Berlin`) or fixed offset (`+02:00`, `02:00`).
   func rules(of zone: String) throws(ExpressionFailure) -> TimeZoneRules {
     if let rules = TimeZoneRules(fixed: zone) { return rules }
-    let shown = SyntaxPrinter.quoted(String(zone.prefix(60)))
+    let shown = SyntaxPrinter.quotedStart(of: zone)
     guard let timeZones else {
       throw ExpressionFailure(
         .unknownTimeZone,
         "there is no time zone database, so \(shown) is unknown; use UTC or an offset such as +02:00"
       )
     }
-    guard let rules = timeZones(zone) else {
+    guard zone.utf8.count <= TimeZoneRules.nameBytesMax, let rules = timeZones(zone) else {
       throw ExpressionFailure(
         .unknownTimeZone,
         "the time zone \(shown) is unknown; write it like Europe/Berlin or +02:00")

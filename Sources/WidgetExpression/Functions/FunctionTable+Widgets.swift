@@ -110,7 +110,7 @@ extension FunctionTable {
     // A field of 2 bytes gives at most 30 bytes, a style of 4 bytes at most 100.
     try context.meter.charge(25 * texts[0].utf8.count)
     let rules = try context.rules(of: texts.count > 1 ? texts[1] : "UTC")
-    let locale = try locale(texts)
+    let locale = try locale(texts, &context)
     return .string(try DatePattern.format(time, texts[0], rules, locale))
   }
 
@@ -124,12 +124,15 @@ extension FunctionTable {
   }
 
   /// The locale in the arguments after the time or text: a pattern, a zone and a locale.
-  private static func locale(_ texts: [String]) throws(ExpressionFailure) -> DateLocale {
+  private static func locale(
+    _ texts: [String], _ context: inout FunctionContext
+  ) throws(ExpressionFailure) -> DateLocale {
     guard texts.count > 2 else { return .english }
+    try context.meter.charge(20)
     guard let locale = DateLocale.named(texts[2]) else {
       throw ExpressionFailure(
         .invalidArgument,
-        "no dates in the language \(SyntaxPrinter.quoted(String(texts[2].prefix(60)))); "
+        "no dates in the language \(SyntaxPrinter.quotedStart(of: texts[2])); "
           + "there are \(DateLocale.languages)")
     }
     return locale
@@ -141,6 +144,7 @@ extension FunctionTable {
     guard case .string(let text) = values[0], let texts = texts(values[1...]) else { return nil }
     try context.meter.charge(text.utf8.count + 25 * texts[0].utf8.count)
     let rules = try context.rules(of: texts.count > 1 ? texts[1] : "UTC")
-    return .timestamp(try DatePattern.parse(text, texts[0], rules, try locale(texts)))
+    let locale = try locale(texts, &context)
+    return .timestamp(try DatePattern.parse(text, texts[0], rules, locale))
   }
 }

@@ -106,6 +106,12 @@ struct SyntaxPrinter {
     }
   }
 
+  /// The start of a text in quotes, for messages. It is counted in code points, because one
+  /// character can have any number of them.
+  static func quotedStart(of text: String, scalarsMax: Int = 60) -> String {
+    quoted(String(String.UnicodeScalarView(text.unicodeScalars.prefix(scalarsMax))))
+  }
+
   static func quoted(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {

@@ -38,8 +38,9 @@ struct DateLocale: Sendable {
     })
 
   /// The locale for a name such as `de`, `de-AT` or `de_AT.UTF-8`; nil if the language is not built
-  /// in. The country counts only if its styles differ.
+  /// in, or the name has more than 64 bytes. The country counts only if its styles differ.
   static func named(_ name: String) -> DateLocale? {
+    guard name.utf8.count <= 64 else { return nil }
     let tag = name.prefix { $0 != "." && $0 != "@" }.map { $0 == "_" ? "-" : $0 }
     let language = String(tag.prefix { $0 != "-" }).lowercased()
     let country = String(tag.drop { $0 != "-" }).uppercased()

@@ -16,7 +16,7 @@ extension NodeProperty {
       !TimeZoneRules.mayBeName(zone, in: timeZones)
     else { return nil }
     return PropertyMismatch(
-      message: "there is no time zone \(SyntaxPrinter.quoted(String(zone.prefix(64))))",
+      message: "there is no time zone \(SyntaxPrinter.quotedStart(of: zone, scalarsMax: 64))",
       hint: "write it like Europe/Berlin or +02:00")
   }
 }
@@ -167,7 +167,7 @@ enum DatePattern {
     if let weekday = reader.weekday(missedBy: time, rules) {
       throw ExpressionFailure(
         .invalidArgument,
-        "\(SyntaxPrinter.quoted(String(text.prefix(60)))) has a wrong weekday; the date is a "
+        "\(SyntaxPrinter.quotedStart(of: text)) has a wrong weekday; the date is a "
           + DateLocale.english.weekdays[weekday])
     }
     return time
@@ -176,8 +176,8 @@ enum DatePattern {
   private static func mismatch(_ text: String, _ pattern: String) -> ExpressionFailure {
     ExpressionFailure(
       .invalidArgument,
-      "\(SyntaxPrinter.quoted(String(text.prefix(60)))) is not a date by the pattern "
-        + SyntaxPrinter.quoted(String(pattern.prefix(60))))
+      "\(SyntaxPrinter.quotedStart(of: text)) is not a date by the pattern "
+        + SyntaxPrinter.quotedStart(of: pattern))
   }
 }
 

@@ -46,7 +46,7 @@ enum Times {
   private static func notATimestamp(_ text: String) -> ExpressionFailure {
     ExpressionFailure(
       .invalidArgument,
-      "\(SyntaxPrinter.quoted(String(text.prefix(60)))) is not a timestamp; "
+      "\(SyntaxPrinter.quotedStart(of: text)) is not a timestamp; "
         + "write it like 2026-11-21T14:30:00Z")
   }
 
@@ -68,15 +68,11 @@ enum Times {
 
   /// Reads `1h30m`, `-1.5s`, `0`: numbers with the units h, m, s, ms, us, ns.
   static func duration(_ text: String) throws(ExpressionFailure) -> Duration {
-    let failure = ExpressionFailure(
-      .invalidArgument,
-      "\(SyntaxPrinter.quoted(String(text.prefix(60)))) is not a duration; write it like 1h30m or 1.5s"
-    )
     var rest = Array(text.utf8)[...]
     let isNegative = rest.first == UInt8(ascii: "-")
     if isNegative || rest.first == UInt8(ascii: "+") { rest.removeFirst() }
     if rest.elementsEqual("0".utf8) { return .zero }
-    guard !rest.isEmpty else { throw failure }
+    guard !rest.isEmpty else { throw notADuration(text) }
     var total: Int128 = 0
     while !rest.isEmpty {
       let whole = rest.prefix(while: isDigit)
@@ -90,7 +86,7 @@ enum Times {
       let name = rest.prefix { !isDigit($0) && $0 != UInt8(ascii: ".") }
       guard !whole.isEmpty || !fraction.isEmpty,
         let unit = units.first(where: { name.elementsEqual($0.name.utf8) })
-      else { throw failure }
+      else { throw notADuration(text) }
       rest = rest.dropFirst(name.count)
       var value: Int128 = 0
       for digit in whole {
@@ -117,6 +113,12 @@ enum Times {
       throw ExpressionFailure(.outOfRange, "the duration is beyond 292 years")
     }
     return .nanoseconds(nanoseconds)
+  }
+
+  private static func notADuration(_ text: String) -> ExpressionFailure {
+    ExpressionFailure(
+      .invalidArgument,
+      "\(SyntaxPrinter.quotedStart(of: text)) is not a duration; write it like 1h30m or 1.5s")
   }
 
   /// Seconds with as many digits of a fraction as needed: `5400s`, `-1.5s`.

@@ -1,8 +1,13 @@
 import WidgetModel
 
 extension TimeZoneRules {
+  /// The maximum length of a zone's name. Real names are shorter.
+  static let nameBytesMax = 64
+
   /// The rules of UTC or a fixed offset (`+02:00`, `02:00`). Nil for the name of a zone.
   init?(fixed zone: String) {
+    // Swift compares characters, so that a long text of accents takes long.
+    guard zone.utf8.count <= 7 else { return nil }
     switch zone {
     case "", "UTC", "Z", "GMT", "Etc/UTC":
       self = .utc
@@ -42,7 +47,7 @@ extension TimeZoneRules {
   public static func suggestion(
     for zone: String, in timeZones: (@Sendable (String) -> TimeZoneRules?)?
   ) -> String? {
-    guard let timeZones, zone.utf8.count <= 64 else { return nil }
+    guard let timeZones, zone.utf8.count <= nameBytesMax else { return nil }
     let parts = zone.split(separator: "/").map { part in
       part.split(whereSeparator: { $0 == "_" || $0 == " " })
         .map { $0.prefix(1).uppercased() + $0.dropFirst().lowercased() }.joined(separator: "_")

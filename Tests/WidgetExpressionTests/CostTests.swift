@@ -1,0 +1,56 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetExpression
+
+/// Each operation costs steps in proportion to the text and bytes that it reads.
+struct CostTests {
+  private static let length = 16_000
+  private static let zeros = String(repeating: "0", count: length)
+  /// One character of 16,000 bytes more than its letter.
+  private static let accents = String(repeating: "\u{301}", count: length / 2)
+
+  private func evaluated(
+    _ source: String, _ event: ExpressionValue
+  ) throws -> (result: Result<ExpressionValue, EvaluationError>, cost: Int) {
+    let expression = try CompiledExpression(source, in: Sample.environment)
+    var bindings = Sample.bindings
+    bindings["event"] = event
+    let budget = 1_000_000
+    var rest = budget
+    do throws(EvaluationError) {
+      let value = try expression.evaluate(bindings, spending: &rest)
+      return (.success(value), budget - rest)
+    } catch { return (.failure(error), budget - rest) }
+  }
+
+  @Test(
+    arguments: [
+      ("int(event)", "", "1", length / 16), ("uint(event)", "", "1", length / 16),
+      ("double(event)", "", "1", length), ("duration(event)", "", "1s", length),
+      ("timestamp(event)", "2026-11-21T14:30:00.", "0Z", length),
+    ] as [(String, String, String, Int)])
+  func `a conversion costs the length of its text, and so does one that fails`(
+    source: String, start: String, end: String, steps: Int
+  ) throws {
+    let short = try evaluated(source, .string(start + end))
+    let long = try evaluated(source, .string(start + Self.zeros + end))
+    #expect(try long.result.get() == short.result.get())
+    #expect(long.cost == short.cost + steps)
+    let failed = try evaluated(source, .string(start + Self.zeros + end + "?"))
+    #expect(failed.cost - long.cost <= 1)
+    #expect(throws: EvaluationError.self) { try failed.result.get() }
+  }
+
+  @Test(arguments: [
+    "bool(event)", "int(event)", "uint(event)", "double(event)", "timestamp(event)",
+    "duration(event)", "now.getHours(event)", "formatDate(now, '%Y', event)",
+    "formatDate(now, '%Y', 'UTC', event)", "parseDate(event, '%Y')", "parseDate('1', event)",
+  ])
+  func `an error quotes a short text, also of one long character`(source: String) throws {
+    let (result, _) = try evaluated(source, .string("e" + Self.accents))
+    let error = #expect(throws: EvaluationError.self) { try result.get() }
+    let message = try #require(error).message
+    #expect((100..<400).contains(message.utf8.count), "\(source)")
+  }
+}
