@@ -53,4 +53,27 @@ struct CostTests {
     let message = try #require(error).message
     #expect((100..<400).contains(message.utf8.count), "\(source)")
   }
+
+  private static let nine =
+    "{'a': 0, 'b': 0, 'c': 0, 'd': 0, 'e': 0, 'f': 0, 'g': 0, 'h': 0, 'i': 9}"
+
+  @Test(arguments: [
+    "event in \(nine)", "\(nine)[event]", "event in theme", "theme[event]", "{event: 1}.size()",
+    "cel.bind(m, \(nine), event in m)",
+  ])
+  func `a look-up in a map costs the length of its key`(source: String) throws {
+    let long = String(repeating: "x", count: Self.length)
+    let cost = try evaluated(source, .string(long)).cost
+    #expect(try cost == evaluated(source, "x").cost + Self.length / 16)
+    #expect(try evaluated("\(Self.nine)[event]", "i").result.get() == 9)
+  }
+
+  @Test(arguments: ["has(event.NAME)", "event.NAME"])
+  func `a long field costs the length of its name`(source: String) throws {
+    let long = source.replacing("NAME", with: String(repeating: "x", count: Self.length))
+    let event = ExpressionValue(["a": .int(1)])
+    #expect(
+      try evaluated(long, event).cost
+        == evaluated(source.replacing("NAME", with: "x"), event).cost + Self.length / 16)
+  }
 }

@@ -41,7 +41,11 @@ final class RecordMap: ExpressionObject, @unchecked Sendable {
     return base[name].map { ExpressionValue($0) }
   }
 
+  private lazy var changedBytesMax = changed.keys.reduce(0) { max($0, $1.utf8.count) }
+
   private func isUnchanged(_ name: String) -> Bool {
+    // An expression can look up any text, and the hash of a long text takes long.
+    guard name.utf8.count <= changedBytesMax else { return true }
     // A dictionary treats canonically equivalent keys as one.
     changed.index(forKey: name).map { !changed[$0].key.hasSameBytes(as: name) } ?? true
   }

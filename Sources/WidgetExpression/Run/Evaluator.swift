@@ -26,7 +26,9 @@ struct Evaluator: ~Copyable {
     case .local(let slot): return locals[Int(slot)]
     case .select(let operand, let name):
       let base = try value(operand)
-      return try field(program.names[Int(name)], of: base, node)
+      let name = program.names[Int(name)]
+      try charge(name.utf8.count >> 4, node)
+      return try field(name, of: base, node)
     case .declared(let operand, let name):
       let base = try value(operand)
       let name = program.names[Int(name)]
@@ -36,7 +38,9 @@ struct Evaluator: ~Copyable {
       guard case .map(let map) = try value(operand) else {
         throw error(.noSuchOverload, "has() looks for a field of a map", node)
       }
-      return .bool(map.field(named: program.names[Int(name)]) != nil)
+      let name = program.names[Int(name)]
+      try charge(name.utf8.count >> 4, node)
+      return .bool(map.field(named: name) != nil)
     case .index(let operand, let index):
       let base = try value(operand)
       return try element(of: base, at: value(index), node)
@@ -104,7 +108,7 @@ struct Evaluator: ~Copyable {
     return value
   }
 
-  private func element(
+  private mutating func element(
     of base: ExpressionValue, at index: ExpressionValue, _ node: Int32
   ) throws(EvaluationError) -> ExpressionValue {
     switch base {
@@ -125,6 +129,7 @@ struct Evaluator: ~Copyable {
       }
       return list[Int(position)]
     case .map(let map):
+      try charge(index.readBytes >> 4, node)
       guard let value = map[index] else {
         throw error(
           .noSuchKey, "there is no key \(Self.shown(index)); test with 'in' first", node)
@@ -328,6 +333,7 @@ struct Evaluator: ~Copyable {
         .noSuchOverload, "a map's key is a bool, int, uint or string, not \(key.kind.shortName)",
         node)
     }
+    try charge(key.readBytes >> 4, node)
     guard builder.insert(value, for: mapKey) else {
       throw error(.duplicateKey, "the key \(Self.shown(key)) appears twice", node)
     }

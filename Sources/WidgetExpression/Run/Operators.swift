@@ -119,7 +119,9 @@ enum Operators {
         if try list[index].isEqual(to: element, &meter) { return true }
       }
       return false
-    case .map(let map): return map[element] != nil
+    case .map(let map):
+      try meter.charge(element.readBytes >> 4)
+      return map[element] != nil
     default: return nil
     }
   }

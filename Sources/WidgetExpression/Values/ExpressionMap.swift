@@ -175,7 +175,10 @@ enum MapKey: Hashable, Sendable {
     case .bool(let x): hasher.combine(x)
     case .int(let x): hasher.combine(UInt64(bitPattern: x))
     case .uint(let x): hasher.combine(x)
-    case .string(let x): hasher.combine(x)
+    case .string(var x):
+      // The hash of a String normalizes the text first, which takes many times longer.
+      x.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+      hasher.combine(UInt8.max)
     }
   }
 }

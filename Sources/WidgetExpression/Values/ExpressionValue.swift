@@ -56,6 +56,15 @@ public enum ExpressionValue: Hashable, Sendable {
     }
   }
 
+  /// The length of text and bytes, which a comparison or a look-up reads; 0 for other kinds.
+  var readBytes: Int {
+    switch self {
+    case .string(let text): text.utf8.count
+    case .bytes(let bytes): bytes.count
+    default: 0
+    }
+  }
+
   public static func == (a: ExpressionValue, b: ExpressionValue) -> Bool {
     switch (a, b) {
     case (.null, .null): true
