@@ -68,6 +68,44 @@ struct CostTests {
     #expect(try evaluated("\(Self.nine)[event]", "i").result.get() == 9)
   }
 
+  private static let comparisons = ["==", "!=", "<", "<=", ">", ">="]
+
+  @Test(arguments: comparisons, [true, false])
+  func `a comparison costs the length of its texts or bytes`(
+    comparison: String, isText: Bool
+  ) throws {
+    func cost(_ length: Int) throws -> Int {
+      let value =
+        isText
+        ? ExpressionValue.string(String(repeating: "x", count: length))
+        : .bytes([UInt8](repeating: 120, count: length))
+      return try evaluated("event \(comparison) event", value).cost
+    }
+    #expect(try cost(Self.length) == cost(1) + Self.length / 16)
+  }
+
+  @Test(arguments: ["event.sort()", "event.sortBy(x, x)"], [true, false])
+  func `a sort costs the length of its keys for each level`(source: String, isText: Bool) throws {
+    func cost(_ length: Int) throws -> Int {
+      let values = (UInt8(0)..<4).map { byte in
+        isText
+          ? ExpressionValue.string(String(repeating: "\(byte)", count: length))
+          : .bytes([UInt8](repeating: byte, count: length))
+      }
+      return try evaluated(source, .list(values)).cost
+    }
+    // Four keys have three levels.
+    #expect(try cost(Self.length) == cost(1) + 4 * 3 * (Self.length / 16))
+  }
+
+  @Test(arguments: [
+    ("b''", "b'a'", "<"), ("b'a'", "b''", ">"), ("b'ab'", "b'b'", "<"), ("b'b'", "b'ab'", ">"),
+    ("b'ab'", "b'ab'", "<="), ("b'\\xff'", "b'\\x01'", ">"), ("b'ab'", "b'abc'", "<"),
+  ])
+  func `bytes are ordered by their first difference`(a: String, b: String, order: String) throws {
+    #expect(try Sample.value("\(a) \(order) \(b)") == true)
+  }
+
   @Test(arguments: ["has(event.NAME)", "event.NAME"])
   func `a long field costs the length of its name`(source: String) throws {
     let long = source.replacing("NAME", with: String(repeating: "x", count: Self.length))

@@ -96,8 +96,11 @@ enum Operators {
     case .notEqual: return try !a.isEqual(to: b, &meter)
     case .isIn: return try contains(b, a, &meter)
     case .less, .lessEqual, .greater, .greaterEqual:
-      if case .string(let x) = a, case .string(let y) = b {
+      switch (a, b) {
+      case (.string(let x), .string(let y)):
         try meter.chargeRead(min(x.utf8.count, y.utf8.count))
+      case (.bytes(let x), .bytes(let y)): try meter.chargeRead(min(x.count, y.count))
+      default: break
       }
       guard let order = a.order(relativeTo: b) else { return nil }
       switch comparison {
@@ -140,11 +143,9 @@ enum Operators {
     let count = list.count
     let levels = Int.bitWidth - count.leadingZeroBitCount
     for column in columns {
-      try checkOneKind(column.keys)
       try meter.charge(count * levels)
-      for case .string(let text) in column.keys {
-        try meter.charge((text.utf8.count >> 4) * levels)
-      }
+      for key in column.keys { try meter.charge((key.readBytes >> 4) * levels) }
+      try checkOneKind(column.keys)
     }
     func precedes(_ a: Int, _ b: Int) -> Bool {
       for column in columns {

@@ -57,8 +57,7 @@ extension ExpressionValue {
     case (.double(let x), .double(let y)): .init(x, y)
     case (.string(let x), .string(let y)):
       x.precedesByBytes(y) ? .before : x.hasSameBytes(as: y) ? .same : .after
-    case (.bytes(let x), .bytes(let y)):
-      x.lexicographicallyPrecedes(y) ? .before : x == y ? .same : .after
+    case (.bytes(let x), .bytes(let y)): .init(bytes: x, y)
     case (.bool(let x), .bool(let y)): .init(x ? 1 : 0, y ? 1 : 0)
     case (.timestamp(let x), .timestamp(let y)): .init(x, y)
     case (.duration(let x), .duration(let y)): .init(x, y)
@@ -90,6 +89,14 @@ enum ExpressionOrder {
 
   init<T: Comparable>(_ a: T, _ b: T) {
     self = a < b ? .before : a == b ? .same : a > b ? .after : .unordered
+  }
+
+  init(bytes a: [UInt8], _ b: [UInt8]) {
+    if let (x, y) = zip(a, b).first(where: { $0 != $1 }) {
+      self.init(x, y)
+    } else {
+      self.init(a.count, b.count)
+    }
   }
 
   /// The comparison uses the integer's nearest double, as CEL does: 2^63 - 1 and 2.0^63 are equal.
