@@ -54,6 +54,24 @@ struct CostTests {
     #expect((100..<400).contains(message.utf8.count), "\(source)")
   }
 
+  @Test(
+    arguments: [
+      ("event.x == 'a' || true", 1), ("event.x == 'a' && false", 1),
+      ("true || event.x == 'a'", 0), ("dyn(1) || true", 1),
+      // Twice for each error that both hide.
+      ("[1, 2, 3].exists(n, int(event) == n || n == 3)", 5),
+      ("[1, 2, 3].exists(n, n == 3 ? true : int(event) == n)", 2),
+      ("[1, 2, 3].all(n, n != 3 && int(event) != n)", 4),
+    ] as [(String, Int)])
+  func `an error that is hidden costs 20 steps`(source: String, errors: Int) throws {
+    // The same expression with a value that does not fail.
+    let right = source.replacing("event.x", with: "'xy'").replacing("int(event)", with: "int('9')")
+      .replacing("dyn(1)", with: "dyn(false)")
+    let (failing, plain) = (try evaluated(source, "x"), try evaluated(right, "x"))
+    #expect(try failing.result.get() == plain.result.get())
+    #expect((errors * 20 - 8...errors * 20 + 8).contains(failing.cost - plain.cost))
+  }
+
   private static let nine =
     "{'a': 0, 'b': 0, 'c': 0, 'd': 0, 'e': 0, 'f': 0, 'g': 0, 'h': 0, 'i': 9}"
 

@@ -123,6 +123,7 @@ extension Evaluator {
         if try holds(elements, index, macro, node) == deciding { return deciding }
       } catch {
         if error.isFatal { throw error }
+        try charge(CostMeter.hiddenErrorCost, node)
         failure = failure ?? error
       }
     }

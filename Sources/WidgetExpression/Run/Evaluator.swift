@@ -273,6 +273,7 @@ struct Evaluator: ~Copyable {
         switch try value(program.children[index]) {
         case .bool(let flag): if flag == deciding { return deciding }
         case let other:
+          try charge(CostMeter.hiddenErrorCost, node)
           failure =
             failure
             ?? error(
@@ -282,6 +283,7 @@ struct Evaluator: ~Copyable {
         }
       } catch {
         if error.isFatal { throw error }
+        try charge(CostMeter.hiddenErrorCost, node)
         failure = failure ?? error
       }
     }

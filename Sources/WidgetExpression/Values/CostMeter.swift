@@ -1,6 +1,9 @@
 /// The rest of an evaluation's budget. Every step of the evaluator, every element visited and every
 /// byte made costs 1; 16 bytes read cost 1. The budget bounds both time and memory.
 struct CostMeter {
+  /// The cost of an error that an operator or a macro hides: the words of its message.
+  static let hiddenErrorCost = 20
+
   private(set) var remaining: Int
 
   init(budget: Int) { remaining = max(0, budget) }
