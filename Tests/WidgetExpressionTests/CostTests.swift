@@ -72,6 +72,22 @@ struct CostTests {
     #expect((errors * 20 - 8...errors * 20 + 8).contains(failing.cost - plain.cost))
   }
 
+  @Test func `bytes in hexadecimal cost the length of the bytes and of the text`() throws {
+    let text = String(repeating: "x", count: Self.length)
+    let cost = try evaluated("'%x'.format([event])", .string(text)).cost
+    #expect(try cost == evaluated("'%x'.format([event])", "").cost + 3 * Self.length)
+  }
+
+  @Test(arguments: 1...20)
+  func `a part is found in text that nearly has it everywhere`(length: Int) throws {
+    let part = String(repeating: "a", count: length - 1) + "b"
+    let text = String(repeating: "a", count: 50)
+    #expect(try Sample.value("'\(text)'.contains('\(part)')") == false)
+    #expect(try Sample.value("'\(text)b'.contains('\(part)')") == true)
+    let rest = try Sample.value("'\(text)b\(text)'.replace('\(part)', '').size()")
+    #expect(rest == .int(Int64(101 - length)))
+  }
+
   private static let nine =
     "{'a': 0, 'b': 0, 'c': 0, 'd': 0, 'e': 0, 'f': 0, 'g': 0, 'h': 0, 'i': 9}"
 

@@ -66,14 +66,12 @@ enum ByteSearch {
   static func first(_ part: [UInt8], in text: [UInt8], from start: Int = 0) -> Int? {
     guard let head = part.first else { return start <= text.count ? start : nil }
     guard part.count <= text.count - start else { return nil }
-    if part.count <= 16 {
-      var index = start
+    if part.count <= 4 {
       let last = text.count - part.count
-      while index <= last {
-        if text[index] == head, text[index..<(index + part.count)].elementsEqual(part) {
-          return index
-        }
-        index += 1
+      for index in start...last where text[index] == head {
+        var length = 1
+        while length < part.count, text[index + length] == part[length] { length += 1 }
+        if length == part.count { return index }
       }
       return nil
     }

@@ -104,14 +104,22 @@ extension FunctionTable {
     _ list: ExpressionList, levels: Int64, _ context: inout FunctionContext
   ) throws(ExpressionFailure) -> [ExpressionValue] {
     var result: [ExpressionValue] = []
+    try flatten(list, levels: levels, into: &result, &context)
+    return result
+  }
+
+  /// Appends to one array, so that nested lists are not copied once for each level.
+  private static func flatten(
+    _ list: ExpressionList, levels: Int64, into result: inout [ExpressionValue],
+    _ context: inout FunctionContext
+  ) throws(ExpressionFailure) {
     for element in list {
       try context.meter.charge(1)
       if levels > 0, case .list(let inner) = element {
-        result += try flattened(inner, levels: levels - 1, &context)
+        try flatten(inner, levels: levels - 1, into: &result, &context)
       } else {
         result.append(element)
       }
     }
-    return result
   }
 }

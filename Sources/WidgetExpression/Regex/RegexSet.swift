@@ -46,6 +46,7 @@ struct RegexSet: Sendable {
       insert([0...Self.lastScalar], isNegated: isNegated)
       return true
     }
+    guard name.utf8.count <= 2 else { return false }
     var mask: UInt64 = 0
     for (index, known) in Self.categoryNames.enumerated()
     where known == name || (name.utf8.count == 1 && known.hasPrefix(name)) {

@@ -85,6 +85,7 @@ enum TextFormat {
     case (UInt8(ascii: "o"), .int(let x)): return String(x, radix: 8)
     case (UInt8(ascii: "o"), .uint(let x)): return String(x, radix: 8)
     case (UInt8(ascii: "x"), _), (UInt8(ascii: "X"), _):
+      try meter.charge(value.readBytes)
       if let text = hexadecimal(value, isUpper: letter == UInt8(ascii: "X")) { return text }
     default:
       guard "dfeboxXs".utf8.contains(letter) else {
