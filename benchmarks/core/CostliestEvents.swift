@@ -33,6 +33,24 @@ struct CostliestEvents {
       "maps",
       "data.items.exists(i, data.items.transformMap(j, x, x + data.n).size() < 0) ? 'a' : 'b'"
     ),
+    (
+      "long numbers",
+      "data.items.exists(i, data.items.exists(j, int(data.text) + data.n < 0)) ? 'a' : 'b'"
+    ),
+    (
+      "long keys",
+      "cel.bind(m, {'a': 1, 'b': 1, 'c': 1, 'd': 1, 'e': 1, 'f': 1, 'g': 1, 'h': 1, 'i': 1}, "
+        + "data.items.exists(i, data.items.exists(j, data.text in m && data.n < 0))) ? 'a' : 'b'"
+    ),
+    (
+      "long bytes",
+      "cel.bind(b, bytes(data.text), "
+        + "data.items.exists(i, data.items.exists(j, b < b && data.n < 0))) ? 'a' : 'b'"
+    ),
+    (
+      "hidden errors",
+      "data.items.exists(i, data.items.exists(j, bool(data.text) || i + data.n < 0)) ? 'a' : 'b'"
+    ),
     ("sorts", "data.items.exists(i, data.items.map(j, data.n - j).sort()[0] == -1) ? 'a' : 'b'"),
   ]
 
@@ -72,6 +90,9 @@ struct CostliestEvents {
       Field(
         name: "items", type: .list(.int), defaultValue: .list((0..<2_000).map { .int($0) })),
       Field(name: "m", type: .int, defaultValue: .int(0)),
+      Field(
+        name: "text", type: .string,
+        defaultValue: .string(String(repeating: "0", count: 16 << 10))),
     ]
     let reducer = Reducer(
       event: "go",
