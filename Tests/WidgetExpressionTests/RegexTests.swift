@@ -86,6 +86,25 @@ struct RegexTests {
     #expect(short < 100_000)
   }
 
+  @Test func `a class of many ranges costs more, and so does a case that is ignored`() throws {
+    func cost(_ pattern: String, _ text: String) throws -> Int {
+      let program = try compile(pattern)
+      var meter = CostMeter(budget: 1_000_000)
+      _ = try program.matches(String(repeating: text, count: 100), &meter)
+      return 1_000_000 - meter.remaining
+    }
+    let letters = (0..<4_000).compactMap { Unicode.Scalar(UInt32(0x4E00 + 2 * $0)) }
+    let large = "[\(String(String.UnicodeScalarView(letters)))]"
+    #expect(try cost("[abc]", "x") < 400)
+    #expect(try cost(large, "x") >= 25_000)
+    #expect(try cost("(?i)[abc]", "x") < 400)
+    #expect(try cost("(?i)[abc]", "é") >= 1_500)
+    // Thousands of places in a pattern test the same character.
+    var meter = CostMeter(budget: 90_000)
+    let wide = try compile("(?:\(large)?){400}q")
+    #expect(throws: ExpressionFailure.self) { try wide.matches("x", &meter) }
+  }
+
   @Test func `random patterns on random texts neither crash nor exceed their budget`() {
     var generator = SeededGenerator(seed: 77)
     let pieces = [

@@ -3,6 +3,8 @@
 struct RegexProgram: Sendable {
   /// The maximum number of instructions. `(a{1000}){1000}` would need a million.
   static let sizeMax = 5_000
+  /// The maximum work before it is charged.
+  private static let workMax = 10_000
 
   private enum Instruction: Sendable {
     case set(Int)
@@ -157,12 +159,18 @@ struct RegexProgram: Sendable {
       next.clear()
       for thread in current.list {
         work += 1
-        let isAccepted =
-          switch instructions[thread] {
-          case .scalar(let wanted): wanted == character
-          case .set(let set): sets[set].contains(character)
-          default: false
-          }
+        let isAccepted: Bool
+        switch instructions[thread] {
+        case .scalar(let wanted): isAccepted = wanted == character
+        case .set(let set):
+          work += sets[set].extraWork(for: character)
+          isAccepted = sets[set].contains(character)
+        default: isAccepted = false
+        }
+        if work > Self.workMax {
+          try meter.charge(work >> 1)
+          work = 0
+        }
         if isAccepted, add(thread + 1, character, following, &next, &stack, &work) { return true }
       }
       try meter.charge(1 + work >> 1)

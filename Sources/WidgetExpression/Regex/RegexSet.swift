@@ -57,6 +57,14 @@ struct RegexSet: Sendable {
     return true
   }
 
+  /// The work of `contains` beyond that of a small set of ASCII characters. A set can have
+  /// thousands of ranges, and other cases of a character need its properties.
+  func extraWork(for scalar: Unicode.Scalar) -> Int {
+    let tests = ranges.count >> 3 + categories.count
+    guard ignoresCase else { return tests }
+    return scalar.isASCII ? 4 * tests : 30 + 6 * tests
+  }
+
   func contains(_ scalar: Unicode.Scalar) -> Bool {
     var found = holds(scalar)
     if !found, ignoresCase {
