@@ -281,7 +281,8 @@ private struct DateReader {
   private mutating func name(_ lists: [String]...) -> Int? {
     var found: (index: Int, length: Int)?
     for (index, name) in lists.flatMap({ $0.enumerated() }) {
-      for spelling in [name, name.lowercased(), name.uppercased()] {
+      let isASCII = name.utf8.allSatisfy { $0 < 128 }
+      for spelling in isASCII ? [name] : [name, name.lowercased(), name.uppercased()] {
         let wanted = spelling.utf8.map(Self.lowercased)
         guard wanted.count > found?.length ?? 0,
           digits.rest.prefix(wanted.count).map(Self.lowercased) == wanted
