@@ -176,7 +176,7 @@ enum MapKey: Hashable, Sendable {
     case .int(let x): hasher.combine(UInt64(bitPattern: x))
     case .uint(let x): hasher.combine(x)
     case .string(var x):
-      // The hash of a String normalizes the text first, which takes many times longer.
+      // The hash of a String normalizes the text first, which costs more than reading it.
       x.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
       hasher.combine(UInt8.max)
     }
