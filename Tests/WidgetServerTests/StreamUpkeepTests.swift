@@ -3,6 +3,7 @@ import NIOEmbedded
 import Testing
 import WidgetModel
 import WidgetProto
+import WidgetStorage
 
 @testable import WidgetServer
 
@@ -27,12 +28,17 @@ import WidgetProto
   private final class Sink: StreamSink {
     let isWritable: Bool
     private let reasons: Box<[String?]>
+    private let sent: Box<[[UInt8]]>
 
-    init(isWritable: Bool, reasons: Box<[String?]> = Box([])) {
-      (self.isWritable, self.reasons) = (isWritable, reasons)
+    init(
+      isWritable: Bool, reasons: Box<[String?]> = Box([]), sent: Box<[[UInt8]]> = Box([])
+    ) {
+      (self.isWritable, self.reasons, self.sent) = (isWritable, reasons, sent)
     }
 
-    func send(_ message: EncodedMessage) {}
+    func send(_ message: EncodedMessage) {
+      sent.update { $0.append(Array(message.payload.readableBytesView)) }
+    }
 
     func finish(_ status: RPCStatus?) { reasons.update { $0.append(status?.reason) } }
   }
@@ -141,6 +147,62 @@ import WidgetProto
       try server.eventually { $0.streams.all.allSatisfy { $0.wantsProgress } }
       #expect(due.get() == Array(repeating: 1, count: count))
     }
+  }
+
+  /// Opens watches of the health of the store, which the daemon does not try by itself. Returns what
+  /// they are sent from now on.
+  private static func watchStore(_ count: Int, in service: ServiceLoop) throws -> Box<[[UInt8]]> {
+    let sent = Box<[[UInt8]]>([])
+    service.storage.probePause = .hours(1)
+    for _ in 0..<count {
+      _ = try service.health.open(
+        HealthCheckRequest(service: HealthCheckRequest.store),
+        sink: Sink(isWritable: true, sent: sent), peer: peer, level: .client)
+    }
+    sent.set([])
+    return sent
+  }
+
+  private static let notServing: [UInt8] = [8, 2]
+
+  @Test func `watches of health are told a change one by one, with one encoded message`()
+    async throws
+  {
+    let count = 20
+    try await withServer { server in
+      let told = Box<[Int]>([])
+      let (sent, encodedBefore) = try server.onLoop { service in
+        let sent = try Self.watchStore(count, in: service)
+        Self.record(told, of: { _ in sent.get().count }, in: service)
+        let encoded = Self.encodedFrames(service)
+        service.storage.failed(.full(path: "/db"))
+        return (sent, encoded)
+      }
+      try server.eventually { _ in sent.get().count == count }
+      #expect(told.get() == Array(repeating: 1, count: count))
+      #expect(sent.get() == Array(repeating: Self.notServing, count: count))
+      #expect(try server.onLoop { Self.encodedFrames($0) } == encodedBefore + 1)
+    }
+  }
+
+  @Test func `a watch of health is not told a state that is over`() async throws {
+    try await withServer { server in
+      let sent = try server.onLoop { service in
+        let sent = try Self.watchStore(2, in: service)
+        service.storage.failed(.full(path: "/db"))
+        service.storage.stored()
+        return sent
+      }
+      try server.eventually { !$0.context.work.hasMore }
+      #expect(sent.get().isEmpty)
+      try server.onLoop { $0.storage.failed(.full(path: "/db")) }
+      try server.eventually { _ in sent.get().count == 2 }
+      #expect(sent.get() == [Self.notServing, Self.notServing])
+    }
+  }
+
+  private static func encodedFrames(_ service: ServiceLoop) -> UInt64 {
+    service.context.counters.byName.first { $0.name == "frames_encoded" }?.value ?? 0
   }
 
   @Test func `a stream that is left at a handover has no timers any more`() async throws {

@@ -3,6 +3,7 @@ import Testing
 import WidgetCore
 import WidgetModel
 import WidgetProto
+import WidgetStorage
 
 @testable import WidgetServer
 
@@ -118,6 +119,31 @@ import WidgetProto
       )
     }
     #expect(isUnderWay && haveTheme && faultCount == 0)
+  }
+
+  /// The same bound holds for the search for readers that do not know the state of the store.
+  @Test func `learns that the store fails, also if one turn cannot look at all readers`()
+    async throws
+  {
+    let (isUnderWay, toldCount, faultCount) = try await Self.onLoop {
+      service -> (Bool, Int, Int) in
+      let rounds = service.streams.rounds
+      service.storage.probePause = .hours(1)
+      let sinks = (0..<600).map { _ in CheckingSink() }
+      for sink in sinks { _ = try Self.open(WatchWidgetsRequest(), sink, in: service) }
+      try Self.turns(service)
+      service.context.work.clock = SliceClock.makeOver()
+      service.storage.failed(.full(path: "/db"))
+      service.turn.finish()
+      let isUnderWay = rounds.storeSearch != nil
+      service.context.work.clock = SliceClock.makeStill()
+      try Self.turns(service)
+      return (
+        isUnderWay, sinks.count { $0.mirror.storeFailure != nil },
+        sinks.count { $0.fault != nil }
+      )
+    }
+    #expect(isUnderWay && toldCount == 600 && faultCount == 0)
   }
 
   /// Each turn looks at 256 readers, and serves one.

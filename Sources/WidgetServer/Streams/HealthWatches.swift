@@ -13,16 +13,31 @@ final class HealthWatches {
 
   private let context: ServiceContext
   private let storage: StorageHealth
-  private var watches: [ObjectIdentifier: HealthWatch] = [:]
+  private var users: [UInt32: User] = [:]
+  /// Each state, encoded once for all its readers.
+  private var encoded: [HealthCheckResponse: EncodedMessage] = [:]
+
+  /// The streams of one user. All of them are current, so a round visits each of them once, although
+  /// streams come and go meanwhile.
+  private struct User {
+    var watches = RoundMembers<HealthWatch>()
+    /// Whether a round is under way: the streams are told a changed state.
+    var isInRound = false
+    /// Whether the state has changed since the round began, so that another round follows. If the
+    /// round began again at each change, changes in quick succession would keep it from the last
+    /// streams.
+    var isOutdated = false
+  }
 
   init(_ context: ServiceContext, _ storage: StorageHealth) {
     self.context = context
     self.storage = storage
   }
 
-  var isEmpty: Bool { watches.isEmpty }
+  var isEmpty: Bool { users.isEmpty }
   /// The highest number of bytes of a watch's service.
-  var longestService: Int { watches.values.map(\.service.utf8.count).max() ?? 0 }
+  var longestService: Int { all.map(\.service.utf8.count).max() ?? 0 }
+  private var all: [HealthWatch] { users.values.flatMap(\.watches.all) }
 
   private func state(of service: String) -> HealthCheckResponse {
     let works =
@@ -71,7 +86,8 @@ final class HealthWatches {
     }
     let watch = HealthWatch(
       sink: sink, uid: peer.uid, level: level, service: service, watches: self)
-    watches[ObjectIdentifier(watch)] = watch
+    users[peer.uid, default: User()].watches.add(watch)
+    users[peer.uid]?.watches.makeCurrent(watch)
     return watch
   }
 
@@ -91,10 +107,40 @@ final class HealthWatches {
     return watch
   }
 
-  /// Sends the changed state to all readers, unless the next process does it.
+  /// Sends the changed state to all readers in slices of their users' time, unless the next process
+  /// does it. A reader gets the state at the time of its slice, if it does not know it yet.
   func tellAll() {
     guard context.phase == .serving else { return }
-    for watch in watches.values where watch.isKnown { tell(watch) }
+    for uid in Array(users.keys) {
+      if users[uid]?.isInRound == true {
+        users[uid]?.isOutdated = true
+      } else {
+        beginRound(of: uid)
+      }
+    }
+  }
+
+  private func beginRound(of uid: UInt32) {
+    users[uid]?.watches.beginRound()
+    users[uid]?.isInRound = true
+    users[uid]?.isOutdated = false
+    tellNextLater(of: uid)
+  }
+
+  private func tellNextLater(of uid: UInt32) {
+    context.upkeep.add(of: uid) { [weak self] in self?.tellNext(of: uid) }
+  }
+
+  private func tellNext(of uid: UInt32) {
+    guard context.phase == .serving, users[uid]?.isInRound == true else { return }
+    if let watch = users[uid]?.watches.next() {
+      if watch.isKnown { tell(watch) }
+      tellNextLater(of: uid)
+    } else if users[uid]?.isOutdated == true {
+      beginRound(of: uid)
+    } else {
+      users[uid]?.isInRound = false
+    }
   }
 
   private func tell(_ watch: HealthWatch) {
@@ -102,13 +148,23 @@ final class HealthWatches {
       watch.isKnown ? state(of: watch.service) : HealthCheckResponse(status: .serviceUnknown)
     guard watch.told != response else { return }
     watch.told = response
-    if let encoded = context.encode(response) { watch.sink.send(encoded) }
+    if let message = message(response) { watch.sink.send(message) }
+  }
+
+  private func message(_ response: HealthCheckResponse) -> EncodedMessage? {
+    if let known = encoded[response] { return known }
+    let message = context.encode(response)
+    encoded[response] = message
+    return message
   }
 
   /// Forgets a stream. Returns false if it has ended before.
   @discardableResult
   fileprivate func forget(_ watch: HealthWatch) -> Bool {
-    guard watches.removeValue(forKey: ObjectIdentifier(watch)) != nil else { return false }
+    guard watch.isOpen else { return false }
+    watch.isOpen = false
+    users[watch.uid]?.watches.remove(watch)
+    if users[watch.uid]?.watches.isEmpty == true { users[watch.uid] = nil }
     watch.cancelDeadline()
     context.closeStream(of: watch.uid, watch.level)
     return true
@@ -120,7 +176,7 @@ final class HealthWatches {
   func endAll(
     in ending: StreamEnding? = nil, where isMeant: (HealthWatch) -> Bool = { _ in true }
   ) {
-    for watch in Array(watches.values) where isMeant(watch) {
+    for watch in all where isMeant(watch) {
       if let ending {
         ending.add(of: watch.uid) { [self] in end(watch) }
       } else {
@@ -130,22 +186,28 @@ final class HealthWatches {
   }
 
   private func end(_ watch: HealthWatch) {
-    guard watches[ObjectIdentifier(watch)] != nil else { return }
+    guard watch.isOpen else { return }
     if watch.isKnown { tell(watch) }
     watch.finish(.shuttingDown)
   }
 
   /// Stops the timers of all streams that are left, because the loop cannot be used any more.
-  func cancelTimers() { for watch in watches.values { watch.cancelDeadline() } }
+  func cancelTimers() { for watch in all { watch.cancelDeadline() } }
 }
 
 /// An open stream of the state of a service.
-final class HealthWatch: ServedStream {
+final class HealthWatch: ServedStream, RoundMember {
   let sink: any StreamSink
   let uid: UInt32
   let level: AccessPolicy.Level
   /// The name of the service, or the beginning of a longer name.
   let service: String
+  /// The index among the streams of its user.
+  var place = 0
+  /// Whether the stream has not ended.
+  fileprivate var isOpen = true
+  /// Whether its service exists.
+  let isKnown: Bool
   /// The state that the reader knows.
   fileprivate var told: HealthCheckResponse?
   private unowned let watches: HealthWatches
@@ -160,9 +222,8 @@ final class HealthWatch: ServedStream {
     self.level = level
     self.service = service
     self.watches = watches
+    isKnown = HealthWatches.services.contains(service)
   }
-
-  var isKnown: Bool { HealthWatches.services.contains(service) }
 
   /// No output waits, because each state is sent at once.
   func becameWritable() {}

@@ -26,10 +26,11 @@ extension WatchRounds {
   static var pausesMax: Int { 10 }
   /// The time that a turn may take to serve late streams.
   static let servingMax = TimeAmount.milliseconds(3)
-  /// The time that a turn may take to find readers that lack a new theme.
-  static let themeSearchMax = TimeAmount.milliseconds(1)
-  /// The number of readers that the search visits before the next look at the clock.
-  static var membersPerThemeLook: Int { 256 }
+  /// The time that a turn may take to find readers that lack a new theme. The same for the state of
+  /// the store.
+  static let searchMax = TimeAmount.milliseconds(1)
+  /// The number of readers that a search visits before the next look at the clock.
+  static var membersPerSearchLook: Int { 256 }
   /// The time that a turn may take to end delays after an event.
   static let hurryMax = TimeAmount.milliseconds(1)
   /// The maximum number of steps for one stream in one turn.

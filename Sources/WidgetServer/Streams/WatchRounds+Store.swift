@@ -5,11 +5,23 @@ import WidgetProto
 
 /// Messages about the store, and progress.
 extension WatchRounds {
-  /// Tells all readers of state that the store takes changes again, or takes none.
+  /// Tells all readers of state that the store takes changes again, or takes none. The next rounds
+  /// find these readers. A search under way goes on, for the same reason as for a theme.
   func storeHasChanged() {
-    for group in roster.all where group.filter.wantsState {
-      for subscription in group.members.all { markReady(subscription) }
+    guard !roster.isEmpty else { return }
+    if storeSearch == nil {
+      storeSearch = MemberSearch(roster.all)
+    } else {
+      storeSearch?.isOutdated = true
     }
+    context.turn.open()
+  }
+
+  /// Lets readers be told of a change of the store, as long as there is time. Readers that are served
+  /// for another reason are told first.
+  func searchForStore() {
+    guard let search = storeSearch else { return }
+    storeSearch = continueSearch(search) { $0.lacksStore(at: storage.version) }
   }
 
   /// Tells a new reader, unless the store takes changes.

@@ -42,7 +42,9 @@ final class WatchRounds {
   /// The groups whose members have a `batch_delay`.
   var batchDelays = RoundMembers<BatchDelays>()
   /// The search for readers that lack the theme; nil if none is under way.
-  var themeSearch: ThemeSearch?
+  var themeSearch: MemberSearch?
+  /// The search for readers that lack the state of the store; nil if none is under way.
+  var storeSearch: MemberSearch?
   /// The first group that the next event hurries.
   var hurryStart = 0
   /// The time after an event in which its effects are expected. Somebody who clicks looks at them.
@@ -64,7 +66,7 @@ final class WatchRounds {
   }
 
   /// Whether some streams could take more.
-  var hasMore: Bool { !ready.isEmpty || themeSearch != nil }
+  var hasMore: Bool { !ready.isEmpty || themeSearch != nil || storeSearch != nil }
   /// Whether streams that could take more lack events. O(streams that wait to be served).
   var hasUnsentEvents: Bool { ready.contains { $0.lacksEvents(through: sentSequence) } }
   /// The store keeps all removals after this revision: readers get them in a round, or soon after it.
@@ -230,6 +232,7 @@ final class WatchRounds {
       hurryEffects(round)
       broadcast(round)
     }
+    searchForStore()
     searchForTheme()
     serveReady(at: instant)
     tasksOfRound = context.work.owed - owed
