@@ -174,14 +174,15 @@ import WidgetStorage
       let (sent, encodedBefore) = try server.onLoop { service in
         let sent = try Self.watchStore(count, in: service)
         Self.record(told, of: { _ in sent.get().count }, in: service)
-        let encoded = Self.encodedFrames(service)
+        let encoded = Self.counter("frames_encoded", of: service)
         service.storage.failed(.full(path: "/db"))
         return (sent, encoded)
       }
       try server.eventually { _ in sent.get().count == count }
       #expect(told.get() == Array(repeating: 1, count: count))
       #expect(sent.get() == Array(repeating: Self.notServing, count: count))
-      #expect(try server.onLoop { Self.encodedFrames($0) } == encodedBefore + 1)
+      let encoded = try server.onLoop { Self.counter("frames_encoded", of: $0) }
+      #expect(encoded == encodedBefore + 1)
     }
   }
 
@@ -201,8 +202,26 @@ import WidgetStorage
     }
   }
 
-  private static func encodedFrames(_ service: ServiceLoop) -> UInt64 {
-    service.context.counters.byName.first { $0.name == "frames_encoded" }?.value ?? 0
+  private static func counter(_ name: String, of service: ServiceLoop) -> UInt64 {
+    service.context.counters.byName.first { $0.name == name }?.value ?? 0
+  }
+
+  @Test func `silent connections are refused one by one`() async throws {
+    let count = 20
+    try await withServer(limits: .with { $0.firstByteMilliseconds = 50 }) { server in
+      let refused = Box<[Int]>([])
+      try server.onLoop { service in
+        Self.record(
+          refused,
+          of: { [unowned service] _ in Int(Self.counter("protocol_errors", of: service)) },
+          in: service)
+      }
+      let clients = try (0..<count).map { _ in try server.connect() }
+      for client in clients { #expect(try client.fill() == false) }
+      // The turn of the last refusal is over.
+      try server.onLoop { _ in }
+      #expect(refused.get() == Array(repeating: 1, count: count))
+    }
   }
 
   @Test func `a stream that is left at a handover has no timers any more`() async throws {

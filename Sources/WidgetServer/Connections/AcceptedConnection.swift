@@ -49,11 +49,16 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
     silenceTimer = context.eventLoop.assumeIsolated().scheduleTask(
       in: .milliseconds(Int64(service.context.limits.firstByteMilliseconds))
     ) {
-      guard !self.isDecided else { return }
-      self.refuse(
-        "it did not begin with a protocol of the daemon within "
-          + "\(self.service.context.limits.firstByteMilliseconds) ms")
+      // Thousands of silent connections can be due together.
+      self.service.context.upkeep.add(of: self.peer.uid) { self.refuseSilent() }
     }
+  }
+
+  private func refuseSilent() {
+    guard !isDecided, channel.isActive else { return }
+    refuse(
+      "it did not begin with a protocol of the daemon within "
+        + "\(service.context.limits.firstByteMilliseconds) ms")
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
