@@ -154,7 +154,7 @@ final class UnsentBytes {
     context.eventLoop.assumeIsolated().execute { [weak self] in self?.look() }
   }
 
-  /// Lets users continue if they have room again. A quarter of the limit has to be free, or half of
+  /// Lets users continue if they have room again, each connection in a slice of its user. A quarter of the limit has to be free, or half of
   /// the reserve. Otherwise each answer would stop and start a user's connections.
   private func look() {
     isLookScheduled = false
@@ -167,12 +167,16 @@ final class UnsentBytes {
       if !isAbove(user, max - max / 4) {
         (user.isWaiting, user.isFull) = (false, false)
         waiting[user.uid] = nil
-        for account in Array(user.accounts.values) { account.onRoom() }
+        for account in user.accounts.values { account.tellLater(context.upkeep) }
       } else if wasFull, !user.isFull {
-        for account in Array(user.accounts.values) where account.hasRoom { account.onRoom() }
+        for account in user.accounts.values where account.hasRoom {
+          account.tellLater(context.upkeep)
+        }
       }
     }
-    for account in freed where account.isWaiting && account.hasRoom { account.onRoom() }
+    for account in freed where account.isWaiting && account.hasRoom {
+      account.tellLater(context.upkeep)
+    }
   }
 }
 
@@ -183,6 +187,8 @@ public final class UnsentAccount {
   fileprivate let pid: UInt32
   fileprivate private(set) var bytes = 0
   private var isClosed = false
+  /// Whether the connection waits for a slice, in which it is told that there is room.
+  private var isToBeTold = false
   /// Is called when there is room again.
   public var onRoom: () -> Void = {}
 
@@ -197,6 +203,17 @@ public final class UnsentAccount {
 
   /// Whether the connection is open and its user is above a limit.
   fileprivate var isWaiting: Bool { !isClosed && user.isWaiting }
+
+  /// Tells the connection in a later slice that there is room, if there still is. If the room is
+  /// gone by then, the next look tells the connection.
+  fileprivate func tellLater(_ upkeep: StreamUpkeep) {
+    guard !isToBeTold else { return }
+    isToBeTold = true
+    upkeep.add(of: user.uid) { [self] in
+      isToBeTold = false
+      if !isClosed, hasRoom { onRoom() }
+    }
+  }
 
   /// Notes how many bytes of the connection are not sent now.
   public func hold(_ bytes: Int) {
