@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import NIOCore
 import Testing
 import WidgetProto
@@ -154,6 +154,41 @@ struct BlobTableTests {
         _ = try table.piece(read, for: 1, isOwner: false, at: later + .seconds(60), limits)
       } == "BLOB_NOT_FOUND")
     #expect(table.nextExpiry == nil)
+  }
+
+  @Test func `the files of forgotten blobs are freed in parts, and then closed`() throws {
+    let folder = try TestFolder()
+    var table = BlobTable(folder: folder.path)
+    var limits = limits
+    let size = 2 * BlobTable.freedBytesMax + 1
+    (limits.blobBytesMax, limits.blobBytesPerUIDMax) = (size, size)
+    let large = [UInt8](repeating: 1, count: size)
+    _ = try table.add(UploadBlobRequest(data: large), by: 1, at: start, limits)
+    _ = try table.add(UploadBlobRequest(data: [1]), by: 2, at: start, limits)
+    table.expire(at: start + .seconds(60))
+    #expect(table.nextExpiry == nil)
+    #expect(openFiles(in: folder.path) == 2)
+    var parts: [UInt32: Int] = [:]
+    while let uid = table.unusedUID {
+      parts[uid, default: 0] += 1
+      table.freePart()
+    }
+    #expect(parts == [1: 3, 2: 1])
+    #expect(openFiles(in: folder.path) == 0)
+    let id = try table.add(UploadBlobRequest(data: [1]), by: 1, at: start, limits).blobID
+    table.delete(id, by: 1, isOwner: false)
+    table.removeAll()
+    #expect(openFiles(in: folder.path) == 0)
+  }
+
+  /// The number of open files of a folder, also of those without a name.
+  private func openFiles(in folder: String) -> Int {
+    let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+    return all.count { number in
+      let path = try? FileManager.default.destinationOfSymbolicLink(
+        atPath: "/proc/self/fd/\(number)")
+      return path?.hasPrefix(folder + "/") ?? false
+    }
   }
 
   @Test(arguments: [

@@ -224,6 +224,25 @@ import WidgetStorage
     }
   }
 
+  @Test func `the files of blobs that expire together are closed one by one`() async throws {
+    let count = 8
+    try await withServer(limits: .with { $0.blobIdleSeconds = 3_600 }) { server in
+      let client = try server.connect()
+      for _ in 0..<count {
+        _ = try client.call(
+          "UploadBlob", UploadBlobRequest(data: [1]), as: UploadBlobResponse.self,
+          service: "widgetd.v1.BlobService")
+      }
+      let closed = Box<[Int]>([])
+      try server.onLoop { service in
+        Self.record(closed, of: { [unowned service] _ in -service.blobs.unusedCount }, in: service)
+        service.blobs.expire(at: .now() + .hours(2))
+      }
+      try server.eventually { $0.blobs.unusedCount == 0 }
+      #expect(closed.get() == Array(repeating: 1, count: count))
+    }
+  }
+
   @Test func `a stream that is left at a handover has no timers any more`() async throws {
     try await withServer { server in
       let (hasFired, isDone) = (Box(false), Box(false))

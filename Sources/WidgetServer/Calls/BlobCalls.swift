@@ -6,6 +6,8 @@ final class Blobs {
   private let context: ServiceContext
   private var table: BlobTable
   private var timer: Scheduled<Void>?
+  /// Whether a slice will free a part of a file.
+  private var isFreeing = false
 
   /// - Parameter folder: the folder for the files.
   init(_ context: ServiceContext, folder: String) {
@@ -44,18 +46,41 @@ final class Blobs {
     let request = try context.decode(DeleteBlobRequest.self, payload)
     table.delete(
       request.blobID, by: responder.peer.uid, isOwner: responder.level >= .owner)
+    freeFiles()
     responder.respond(DeleteBlobResponse(), to: call)
   }
 
-  /// Sets the timer for the next blob that expires. Without blobs there is no timer.
+  /// Sets the timer for the next blob that expires. Without blobs there is no timer. A call can find
+  /// expired blobs before the timer does.
   private func scheduleExpiry() {
+    freeFiles()
     guard timer == nil, let expiry = table.nextExpiry else { return }
     timer = context.schedule(at: expiry) {
       self.timer = nil
-      self.table.expire(at: .now())
-      self.scheduleExpiry()
+      self.expire(at: .now())
     }
   }
+
+  /// Forgets the blobs that are due at a time.
+  func expire(at now: NIODeadline) {
+    table.expire(at: now)
+    scheduleExpiry()
+  }
+
+  /// Frees the files of forgotten blobs in slices of their users' time. Many large blobs can expire
+  /// together, and the kernel takes long to free their pages.
+  private func freeFiles() {
+    guard !isFreeing, let uid = table.unusedUID else { return }
+    isFreeing = true
+    context.upkeep.add(of: uid) { [self] in
+      isFreeing = false
+      table.freePart()
+      freeFiles()
+    }
+  }
+
+  /// The number of files of forgotten blobs that are not closed yet.
+  var unusedCount: Int { table.unusedCount }
 
   /// Deletes all blobs, because the process ends.
   func removeAll() {

@@ -10,6 +10,9 @@ import WidgetProto
 struct BlobTable {
   /// The maximum number of bytes of a blob in one answer.
   static let pieceBytesMax = 1 << 20
+  /// The maximum number of bytes of a file that `freePart` frees. To free all pages of a large file
+  /// takes long.
+  static let freedBytesMax = 4 << 20
 
   private struct Blob {
     let uid: UInt32
@@ -21,8 +24,16 @@ struct BlobTable {
     var expiry: NIODeadline
   }
 
+  /// The file of a forgotten blob.
+  private struct UnusedFile {
+    let uid: UInt32
+    let file: CInt
+    var size: Int
+  }
+
   private let folder: String
   private var blobs: [String: Blob] = [:]
+  private var unused = CircularBuffer<UnusedFile>()
 
   /// - Parameter folder: the folder for the files.
   init(folder: String) { self.folder = folder }
@@ -30,13 +41,38 @@ struct BlobTable {
   /// When the next blob expires, if nobody uses it before.
   var nextExpiry: NIODeadline? { blobs.values.map(\.expiry).min() }
 
+  /// Forgets the blobs that are due. `freePart` then frees their files.
   mutating func expire(at now: NIODeadline) {
     for (id, blob) in blobs where blob.expiry <= now { forget(id, blob) }
   }
 
   mutating func removeAll() {
     for (id, blob) in blobs { forget(id, blob) }
+    for next in unused { close(next.file) }
+    unused.removeAll()
   }
+
+  // MARK: - Files of forgotten blobs
+
+  /// The user of the file that `freePart` frees next; nil if there is none.
+  var unusedUID: UInt32? { unused.first?.uid }
+
+  /// The number of files that are not closed yet.
+  var unusedCount: Int { unused.count }
+
+  /// Frees a part of the file of a forgotten blob. Closes a small file.
+  mutating func freePart() {
+    guard var next = unused.popFirst() else { return }
+    next.size -= BlobTable.freedBytesMax
+    // If the file cannot be made shorter, the kernel frees all of it at once.
+    if next.size > 0, ftruncate(next.file, off_t(next.size)) == 0 {
+      unused.prepend(next)
+    } else {
+      close(next.file)
+    }
+  }
+
+  // MARK: - Calls
 
   /// Adds a piece. O(piece).
   mutating func add(
@@ -147,7 +183,7 @@ struct BlobTable {
   }
 
   private mutating func forget(_ id: String, _ blob: Blob) {
-    close(blob.file)
+    unused.append(UnusedFile(uid: blob.uid, file: blob.file, size: blob.size))
     blobs[id] = nil
   }
 
