@@ -208,6 +208,24 @@ import WidgetStorage
     #expect(many.isWatched && many.cost < WatchedSelectors.widgetCostMax + 256)
   }
 
+  @Test func `a pass changes the version of a share only if other widgets are watched`() throws {
+    let store = try Self.store(3)
+    let kinds = [try KindName.make("gauge"): "desk"]
+    var watched = WatchedWidgets()
+    var versions: [UInt64] = []
+    for (number, names) in [["w0"], ["w0"], ["w1"], ["w1", "w2"], ["w2"], ["w2"], []].enumerated() {
+      var selectors = WatchedSelectors()
+      let ids = try names.map { try WidgetID.make($0) }
+      if !ids.isEmpty { selectors.add(Selector(ids: ids), in: store) }
+      watched.invalidate()
+      watched.look(in: store, selectors, at: Self.at(Int64(number) * 1_000)) { kinds }
+      #expect(watched["desk"].ids == Set(ids))
+      versions.append(watched["desk"].version)
+    }
+    let isSame = zip(versions, versions.dropFirst()).map { $0 == $1 }
+    #expect(isSame == [true, false, false, false, true, false])
+  }
+
   @Test func `only changed widgets are tested again, after the interval`() throws {
     var store = try Self.store(3)
     var selectors = WatchedSelectors()

@@ -147,6 +147,8 @@ struct WatchedWidgets {
     var slot = 0
     let revision: Revision
     var found: [String: Set<WidgetID>] = [:]
+    /// The providers with a found widget that their shares do not have.
+    var grown: Set<String> = []
   }
 
   private var shares: [String: Share] = [:]
@@ -225,28 +227,30 @@ struct WatchedWidgets {
       let changes = store.changedWidgets(since: revision, atMost: WatchedWidgets.costMax)
     else { return false }
     var cost = 0
-    var next = shares
-    func set(_ id: WidgetID, of provider: String, to isWatched: Bool) {
-      guard next[provider, default: Share()].ids.contains(id) != isWatched else { return }
-      if isWatched {
-        next[provider, default: Share()].ids.insert(id)
-      } else {
-        next[provider, default: Share()].ids.remove(id)
-      }
-      lastVersion += 1
-      next[provider, default: Share()].version = lastVersion
-    }
-    for id in changes.removed {
-      for provider in next.keys { set(id, of: provider, to: false) }
-    }
+    var tested: [(id: WidgetID, provider: String, isWatched: Bool)] = []
     for id in changes.changed {
       guard cost < WatchedWidgets.costMax else { return false }
       guard let kind = store.kind(of: id), let provider = owners[kind] else { continue }
-      set(id, of: provider, to: selectors.select(id, kind, in: store, cost: &cost))
+      tested.append((id, provider, selectors.select(id, kind, in: store, cost: &cost)))
     }
-    shares = next
+    for id in changes.removed {
+      for provider in Array(shares.keys) { update(id, of: provider, isWatched: false) }
+    }
+    for (id, provider, isWatched) in tested { update(id, of: provider, isWatched: isWatched) }
     revision = store.revision
     return true
+  }
+
+  /// Changes a share in place, because a copy of a large set takes long.
+  private mutating func update(_ id: WidgetID, of provider: String, isWatched: Bool) {
+    guard self[provider].ids.contains(id) != isWatched else { return }
+    if isWatched {
+      shares[provider, default: Share()].ids.insert(id)
+    } else {
+      shares[provider, default: Share()].ids.remove(id)
+    }
+    lastVersion += 1
+    shares[provider, default: Share()].version = lastVersion
   }
 
   private mutating func advance(
@@ -263,6 +267,9 @@ struct WatchedWidgets {
       }
       if selectors.select(id, kind, in: store, cost: &cost) {
         current.found[provider, default: []].insert(id)
+        if !current.grown.contains(provider), !self[provider].ids.contains(id) {
+          current.grown.insert(provider)
+        }
       }
       return cost < WatchedWidgets.costMax
     }
@@ -274,12 +281,14 @@ struct WatchedWidgets {
     }
   }
 
+  /// Takes over the result of a pass. It compares no sets: sets without new widgets differ only if
+  /// their counts do.
   private mutating func finish(_ pass: Pass) {
     passesEnded += 1
     revision = pass.revision
     for provider in Set(shares.keys).union(pass.found.keys) {
       let ids = pass.found[provider] ?? []
-      guard self[provider].ids != ids else { continue }
+      guard pass.grown.contains(provider) || self[provider].ids.count != ids.count else { continue }
       lastVersion += 1
       shares[provider] = Share(ids: ids, version: lastVersion)
     }
