@@ -75,6 +75,51 @@ import WidgetStorage
     #expect(update == .init(attached: [long]))
   }
 
+  @Test func `the comparison of many widgets takes several steps`() throws {
+    let all = Set(try (0..<(3 * Audience.stepMax + 1)).map { try WidgetID.make("w\($0)") })
+    var audience = Audience()
+    var mirror: Set<WidgetID> = []
+    /// Takes the steps for some watched widgets, and returns the number of ids in each frame.
+    func steps(_ watched: Set<WidgetID>, _ time: Int64) -> [Int] {
+      var counts: [Int] = []
+      var hasMore = true
+      while hasMore {
+        let update = audience.update(
+          watched: watched, now: Self.at(time), linger: Self.linger, bytesMax: 1 << 24)
+        mirror.formUnion(update.attached)
+        mirror.subtract(update.detached)
+        counts.append(update.attached.count + update.detached.count)
+        hasMore = update.hasMore
+      }
+      return counts
+    }
+    let most = Audience.stepMax
+    #expect(steps(all, 0) == [most, most, most, 1])
+    #expect(mirror == all)
+    // All of them leave, and one comes back.
+    #expect(steps([], 10) == [0, 0, 0, 0])
+    let one = try Self.ids("w7")
+    #expect(steps(one, 20).allSatisfy { $0 == 0 } && mirror == all)
+    #expect(audience.nextDeadline == Self.at(1_010))
+    let detached = steps(one, 1_010)
+    #expect(detached.allSatisfy { $0 <= most })
+    #expect(mirror == one && audience.nextDeadline == nil)
+  }
+
+  @Test func `a widget that is removed during a comparison does not linger`() throws {
+    let all = Set(try (0..<(2 * Audience.stepMax)).map { try WidgetID.make("w\($0)") })
+    var audience = Audience()
+    func step(_ watched: Set<WidgetID>) -> Audience.Update {
+      audience.update(
+        watched: watched, now: Self.at(0), linger: Self.linger, bytesMax: 1 << 24)
+    }
+    while step(all).hasMore {}
+    #expect(step([]).hasMore)
+    for id in all { audience.forget(id) }
+    while step([]).hasMore {}
+    #expect(audience.nextDeadline == nil)
+  }
+
   /// Random histories, and a model that has the time since when nobody watches each widget.
   @Test(arguments: 0..<20 as Range<UInt64>)
   func `the sum of the frames equals a naive model`(seed: UInt64) throws {
@@ -335,6 +380,25 @@ import WidgetStorage
         #expect(attached.isDisjoint(with: frame.attached))
         attached.formUnion(frame.attached)
       }
+      try provider.settle()
+    }
+  }
+
+  @Test func `a provider of many widgets gets all that come and go`() async throws {
+    let count = 2 * Audience.stepMax + 1
+    try await withServer(limits: .with { $0.audienceLingerMilliseconds = 1 }) { server in
+      let client = try server.connect()
+      try Self.declare(client)
+      _ = try client.apply(
+        (0..<count).map { WidgetSpec(id: try .make("w\($0)"), kind: try .make("gauge")) })
+      let provider = try RawProvider(server.connect())
+      try provider.open(includeAudience: true)
+      #expect(try provider.audience() == ProvideAudience())
+      let watcher = try Self.watch(server)
+      var known: Set<WidgetID> = []
+      while known.count < count { known.formUnion(try provider.audience().attached) }
+      try close(watcher, server)
+      while !known.isEmpty { known.subtract(try provider.audience().detached) }
       try provider.settle()
     }
   }

@@ -14,6 +14,8 @@ final class ProviderAudience {
   /// The selectors of all streams that count as watchers.
   private var selectors = WatchedSelectors()
   private var watched = WatchedWidgets()
+  /// The quiet sessions that the last turn had no time for.
+  private var leftOut: [ServedSession] = []
   private var timer: Scheduled<Void>?
   private var timerAt = NIODeadline.uptimeNanoseconds(0)
   /// Whether the providers are to be served again, even if this turn has already served them.
@@ -89,16 +91,45 @@ final class ProviderAudience {
       bytesMax: context.limits.frameBytesTarget)
   }
 
-  /// Sends a frame to each session that has nothing else to send. Returns false if a session could
-  /// take another one.
+  /// Whether the next step for a session only needs another turn.
+  func isComparing(for session: ServedSession) -> Bool {
+    session.comparesAudience && session.takesAudience(ofPass: watched.passesEnded)
+  }
+
+  /// The time that a turn may take to tell quiet sessions.
+  private static let tellingMax = TimeAmount.milliseconds(1)
+
+  /// Takes a step for each session that has nothing else to send, as long as there is time. The
+  /// others are the first of the next turn. Returns false if there may be another step.
   func tellQuietSessions(at instant: NIODeadline) -> Bool {
+    guard !sessions.isEmpty else {
+      leftOut = []
+      return true
+    }
+    let slice = context.work.slice(of: ProviderAudience.tellingMax)
+    let first = leftOut.filter { isJoined($0) }
+    let visited = first + sessions.values.filter { session in !first.contains { $0 === session } }
+    leftOut = []
     var isFinished = true
-    for session in sessions.values where session.isQuiet && !session.isOver {
-      guard session.sink.isWritable, let frame = frame(for: session, at: instant) else { continue }
-      session.send(.audience(frame))
-      isFinished = false
+    for (index, session) in visited.enumerated() where session.isQuiet && !session.isOver {
+      if !isFinished, slice.isOver {
+        leftOut = Array(visited[index...])
+        return false
+      }
+      guard session.sink.isWritable else { continue }
+      if let frame = frame(for: session, at: instant) {
+        session.send(.audience(frame))
+        isFinished = false
+      } else if isComparing(for: session) {
+        isFinished = false
+      }
     }
     return isFinished
+  }
+
+  /// Whether the session is the present one of its provider.
+  private func isJoined(_ session: ServedSession) -> Bool {
+    session.provider.map { sessions[$0] === session } ?? false
   }
 
   /// Sets the timer for the next pass or the next `detached`.
@@ -132,8 +163,10 @@ final class ProviderAudience {
 
   /// Whether a pass has begun and not ended.
   var isInPass: Bool { watched.isInPass }
-  /// Whether the watched widgets may be out of date.
-  var isBehind: Bool { watched.isBehind(context.store.revision) }
+  /// Whether the watched widgets may be out of date, or are being compared.
+  var isBehind: Bool {
+    watched.isBehind(context.store.revision) || sessions.values.contains { $0.comparesAudience }
+  }
   /// Whether this part has never done anything, and nothing is due.
   var isIdle: Bool { watched.passesBegun == 0 && hasNoTimer }
   var hasNoTimer: Bool { timer == nil }

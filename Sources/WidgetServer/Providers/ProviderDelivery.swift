@@ -158,7 +158,11 @@ final class ProviderDelivery {
         context.counters.countCompactedReader()
         return session.fail(RPCStatus(error))
       case nil:
-        guard let frame = audience.frame(for: session, at: instant) else { return }
+        guard let frame = audience.frame(for: session, at: instant) else {
+          // A session that waits for acknowledgements does not become quiet.
+          if audience.isComparing(for: session) { isUnfinished = true }
+          return
+        }
         session.send(.audience(frame))
       }
     }

@@ -398,6 +398,9 @@ final class ServedSession {
   /// Whether the provider can be told of its audience.
   func takesAudience(ofPass pass: UInt64) -> Bool { audience?.isReady(pass: pass) ?? false }
 
+  /// Whether the comparison of watched widgets goes on; see `Audience.isUnfinished`.
+  var comparesAudience: Bool { audience?.isUnfinished ?? false }
+
   /// The next frame about the audience; see `Audience.next`.
   func tell(
     of share: WatchedWidgets.Share, isCurrent: Bool, at instant: NIODeadline, linger: TimeAmount,
