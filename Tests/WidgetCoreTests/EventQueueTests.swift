@@ -1,3 +1,4 @@
+import DequeModule
 import SeededRandom
 import Testing
 import WidgetModel

@@ -122,7 +122,8 @@ import WidgetProto
         return NIOLoopBoundBox(named, eventLoop: service.context.eventLoop)
       }
       try server.eventually { !$0.context.work.hasMore }
-      #expect(try server.onLoop { _ in held.value.told.allSatisfy { $0 == 0 } })
+      let isUntold = try server.onLoop { _ in held.value.told.allSatisfy { $0 == 0 } }
+      #expect(isUntold)
       try server.onLoop { _ in held.value.accounts[0].hold(0) }
       try server.eventually { _ in held.value.told.allSatisfy { $0 > 0 } }
       #expect(toldInTurns.get() == Array(repeating: 1, count: count))

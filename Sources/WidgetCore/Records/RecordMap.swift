@@ -47,7 +47,7 @@ final class RecordMap: ExpressionObject, @unchecked Sendable {
     // An expression can look up any text, and the hash of a long text takes long.
     guard name.utf8.count <= changedBytesMax else { return true }
     // A dictionary treats canonically equivalent keys as one.
-    changed.index(forKey: name).map { !changed[$0].key.hasSameBytes(as: name) } ?? true
+    return changed.index(forKey: name).map { !changed[$0].key.hasSameBytes(as: name) } ?? true
   }
 }
 

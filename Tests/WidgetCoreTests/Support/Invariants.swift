@@ -1,3 +1,4 @@
+import DequeModule
 import WidgetModel
 
 @testable import WidgetCore
