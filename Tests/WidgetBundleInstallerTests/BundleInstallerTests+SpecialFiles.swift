@@ -84,7 +84,8 @@ extension BundleInstallerTests {
     scratch.write("two/bundle.yaml/x", "")
     #expect(
       told { () throws(BundleInstallerError) in _ = try installer.install("\(scratch.path)/two") }
-        == "bundle.yaml is a folder, not a file; replace it with a file, or remove it")
+        == "\(scratch.path)/two/bundle.yaml is a folder, not a file; replace it with a file, or remove it"
+    )
   }
 
   @Test(arguments: Special.all)

@@ -53,7 +53,7 @@ import WidgetTransport
       let provider = try RawProvider(server.connect())
       try provider.open(kinds: [Providers.gauge])
       try server.connect().create("a", kind: "gauge")
-      try provider.settle()
+      _ = try provider.dataRequest()
       try Self.pause(server)
       let groups = server.log.groups.count
       try provider.send(

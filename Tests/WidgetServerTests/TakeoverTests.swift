@@ -258,10 +258,14 @@ private final class Sink: StreamSink {
             HealthCheckRequest(service: name), sink: sink, peer: .current, level: .owner)
         }
         service.storage.failed(.full(path: "/db"))
-        service.endGuestStreams()
-        service.storage.handOver()
         return SendableBox(sinks)
       }
+      try server.eventually { _ in sinks.value[1].states == [.serving, .notServing] }
+      try server.onLoop { service in
+        service.endGuestStreams()
+        service.storage.handOver()
+      }
+      try server.eventually { !$0.context.work.hasMore }
       let states = try server.onLoop { _ in sinks.value.map(\.states) }
       #expect(states == [[.serving], [.serving, .notServing]])
     }

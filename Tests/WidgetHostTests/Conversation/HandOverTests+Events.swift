@@ -54,14 +54,6 @@ extension HandOverTests {
     #expect(state("w") == "bundle/b fresh an event's" && kept.isEmpty)
   }
 
-  @Test mutating func `a bundle with another id keeps a widget with a value of an event`() throws {
-    try beginCounting()
-    try edit("b", "u: {kind: j}", kinds: ["j"])
-    #expect(state("w") == "bundle/a stale an event's")
-    try edit("b", "w: {kind: k}")
-    #expect(state("w") == "bundle/b fresh an event's" && kept.isEmpty)
-  }
-
   /// The host does not know the sources of a kind that only the file of an earlier host had.
   @Test(arguments: [true, false])
   mutating func `a host that starts after the edit knows the values of kinds that it has`(
