@@ -221,6 +221,7 @@ struct BundleFileReader {
       if let problem = PathText.problem(with: text) {
         reading.report(item, problem.message, hint: problem.hint)
       }
+      reading.remarkPattern(item, text, hint: "name the folder")
       permissions.read.append(text)
     }
     for (text, item) in reading.texts(object["hosts"], of: "hosts") {
@@ -241,6 +242,7 @@ struct BundleFileReader {
           item, "\"\(text.prefix(80))\" is not a program",
           hint: "write only the program, without arguments")
       }
+      reading.remarkPattern(item, text, hint: "name each program")
       permissions.commands.append(text)
     }
     for (text, item) in reading.texts(object["environment"], of: "variables") {
@@ -271,6 +273,7 @@ struct BundleFileReader {
       if let problem = PathText.problem(with: path) {
         reading.report(item, problem.message, hint: problem.hint)
       }
+      reading.remarkPattern(item, text, hint: "name each socket")
       permissions.sockets.append(path)
     }
     for (text, item) in reading.texts(object["dbus"], of: "names of services") {

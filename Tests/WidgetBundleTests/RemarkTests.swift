@@ -223,6 +223,31 @@ import WidgetModel
     #expect(bundle.remarks.first?.hint == "add every: DURATION")
   }
 
+  @Test(
+    arguments: [
+      ("{read: ['/srv/f-*']}", "/srv/f-*", "name the folder"),
+      ("{read: [/srv, '${home}/*/notes']}", "${home}/*/notes", "name the folder"),
+      ("{commands: ['/opt/bin/*']}", "/opt/bin/*", "name each program"),
+      ("{commands: ['git-*']}", "git-*", "name each program"),
+      ("{sockets: ['/run/mail/*.sock']}", "/run/mail/*.sock", "name each socket"),
+      (
+        "{read: [/srv], hosts: ['*.example.org'], environment: ['XDG_*'], dbus: ['org.example.*']}",
+        nil, ""
+      ),
+    ] as [(String, String?, String)])
+  func `a pattern in a path of the permissions causes a remark`(
+    permissions: String, text: String?, hint: String
+  ) throws {
+    let bundle = try Samples.read(Samples.kind("content: {label: a}", permissions: permissions))
+    #expect(bundle.remarks.count == (text == nil ? 0 : 1), "\(bundle.remarks)")
+    guard let text else { return }
+    let remark = try #require(bundle.remarks.first)
+    #expect(
+      remark.message == "paths have no patterns, so the * in \"\(text)\" is part of a name")
+    #expect(remark.hint == hint && remark.line == 4 && remark.path.hasPrefix("permissions."))
+    #expect(remark.excerpt.contains(text))
+  }
+
   @Test func `a timeline beside the schedule of the kind causes a remark`() throws {
     func remarks(_ head: String) throws -> [BundleProblem] {
       try Samples.read(
