@@ -36,6 +36,24 @@ struct SendTargetTests {
     #expect(hint(["payload[other]"]) == nil && hint([]) == nil)
   }
 
+  @Test(
+    arguments: [
+      ("photo=@my cat.png", "my cat.png: not well-formed UTF-8", true),
+      ("title=@my cat.png", "my cat.png: not well-formed UTF-8", false),
+      ("photo=@-", "-: not well-formed UTF-8", false),
+      ("photo=@other.png", "my cat.png: not well-formed UTF-8", false),
+    ])
+  func `a file that is no text has a hint for an input that takes files`(
+    written: String, message: String, isAdvised: Bool
+  ) throws {
+    let target = SendTarget(nodes: [input("a", "title"), input("b", "photo", mode: "file")])
+    let failure = target.advising(
+      CommandFailure(.invalidArgument, message), reading: [try Assignment(written)])
+    let hint = "; the input \"photo\" takes a file: write --upload 'photo=my cat.png'"
+    #expect(failure.message == message + (isAdvised ? hint : ""))
+    #expect(failure.exit == .invalidArgument)
+  }
+
   @Test func `with several forms the command asks for a node`() {
     #expect {
       try SendTarget(nodes: [form("a"), form("b")]).form(for: "submit", of: id)

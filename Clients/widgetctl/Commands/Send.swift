@@ -139,7 +139,11 @@ struct SendCommand: AsyncParsableCommand {
   func run() async throws {
     let session = try global.session()
     guard let name else { throw await missingEvent(session) }
-    var payload = try allOfPayload()
+    var payload: ValueMap
+    do throws(CommandFailure) { payload = try allOfPayload() } catch {
+      let target = try await SendTarget.look(for: self, session)
+      throw target?.advising(error, reading: values) ?? error
+    }
     let target = try await SendTarget.look(for: self, session)
     let node = try node ?? target?.form(for: name, of: id)
     var warnings: [RequestWarning] = []

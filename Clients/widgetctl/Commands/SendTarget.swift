@@ -111,6 +111,23 @@ struct SendTarget: Sendable {
     }
   }
 
+  /// The failure to read a file of `--value` as text, with the option that uploads the file. The
+  /// failure stays as it is if its file is not for an input that takes one.
+  func advising(_ failure: CommandFailure, reading values: [Assignment]) -> CommandFailure {
+    for value in values {
+      guard case .textFile(let path) = value.source, path != "-",
+        failure.exit == .invalidArgument, failure.message.hasPrefix("\(path): "),
+        nodes.contains(where: {
+          $0.role == .input && $0.text("mode") == "file" && $0.text("name") == value.key
+        })
+      else { continue }
+      return failure.adding(
+        "the input \"\(value.key)\" takes a file: write --upload "
+          + "\(value.key)=\(path)".asArgument)
+    }
+    return failure
+  }
+
   /// The command line for refused details that are values of a form: `title=Milk` is
   /// `--value title=Milk`. Nil if the widget has no such inputs.
   func hint(at details: [Assignment], refusedBy violations: [FieldViolation]) -> String? {
