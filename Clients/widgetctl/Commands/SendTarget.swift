@@ -94,11 +94,12 @@ struct SendTarget: Sendable {
       let option = field.text("mode") == "file" ? "--upload \(name)=FILE" : "--value \(name)==TEXT"
       warnings.append("The form \"\(form.id)\" requires \"\(name)\": \(option)")
     }
-    for field in fields where field.properties["mode"] == .string("number") {
-      guard case .string(let text)? = values[field.text("name")], !text.isEmpty,
-        Double(text[...].trimmed) == nil
-      else { continue }
-      warnings.append("The field \"\(field.text("name"))\" takes a number, not \"\(text)\".")
+    for field in fields {
+      let name = field.text("name")
+      guard let words = SendTarget.complaint(about: values[name] ?? .null, for: field) else {
+        continue
+      }
+      warnings.append("The field \"\(name)\" \(words).")
     }
     for name in values.keys where !names.contains(name) {
       let hint =
@@ -108,6 +109,23 @@ struct SendTarget: Sendable {
     }
     return warnings.map {
       RequestWarning(reason: "FORM_VALUES", message: $0, metadata: ["node": form.id])
+    }
+  }
+
+  /// The type that a field of a form takes, if a value has another one: `takes a text, not a value of
+  /// type list`. Nil if the value fits.
+  private static func complaint(about value: Value, for field: Node) -> String? {
+    let isNumber = field.properties["mode"] == .string("number")
+    let type = "a value of type \(value.typeName)"
+    switch (field.role, value) {
+    case (_, .null), (.toggle, .bool): return nil
+    case (.toggle, _): return "takes true or false, not \(type)"
+    case (_, .string(let text)):
+      guard isNumber, !text.isEmpty, Double(text[...].trimmed) == nil else { return nil }
+      return "takes a number, not \"\(text)\""
+    case (_, .int) where isNumber: return nil
+    case (_, .double(let number)) where isNumber && number.isFinite: return nil
+    default: return "takes a \(isNumber ? "number" : "text"), not \(type)"
     }
   }
 
