@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 import WidgetBundle
 import WidgetModel
@@ -45,6 +46,47 @@ import WidgetModel
         okay    1.0.0    1      1        /c      running
 
         """)
+  }
+
+  @Test(
+    arguments: [
+      ("running", "", "1.1.0", "1.0.0 runs; 1.1.0 is not loaded yet"),
+      ("running", "", "1.0.0", nil),
+      ("failing", "no answer", "1.1.0", "1.0.0 is failing: no answer; 1.1.0 is not loaded yet"),
+      ("failed", "3:7: unknown key", "1.1.0", nil), ("stopped", "", "1.1.0", nil),
+    ] as [(String, String, String, String?)])
+  func `the list says which version runs until the host has loaded the one in the file`(
+    state: String, problem: String, version: String, words: String?
+  ) {
+    let standing = Self.standing("/b/feed", state, problem: problem)
+    #expect(standing.awaiting(version, of: "feed") == words)
+    #expect(standing.awaiting(version, of: "other") == nil)
+    let cell = BundleTable.state(standing, having: version, of: "feed")
+    #expect(cell == words.map { Table.Cell($0, .warning) } ?? BundleTable.state(standing))
+    var map: ValueMap = [:]
+    standing.describe(in: &map, having: version, of: "feed")
+    #expect(map["runningVersion"] == words.map { _ in Value.string("1.0.0") })
+    #expect(map["state"] == .string(state))
+  }
+
+  @Test func `a bundle that has just been installed is not reported yet`() throws {
+    let folder = NSTemporaryDirectory() + "bundles-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    var status = stat()
+    let result = stat(folder, &status)
+    try #require(result == 0)
+    let changed = status.st_ctim.tv_sec
+    #expect(BundleSection.isNew(folder, now: changed + 2))
+    #expect(!BundleSection.isNew(folder, now: changed + 60))
+    #expect(!BundleSection.isNew(folder, now: changed - 60))
+    #expect(!BundleSection.isNew(folder + "-none", now: changed))
+    #expect(
+      BundleTable.unreported(.warning, isNew: true).text
+        == "unknown: widgetd-host has not reported this bundle yet")
+    #expect(
+      BundleTable.unreported(.warning).text
+        == "unknown: widgetd-host has not reported this bundle; its log shows why")
   }
 
   @Test(arguments: [("bundle/zed", "zed"), ("bundle/zed-2", "zed (second copy in /b/zed)")])

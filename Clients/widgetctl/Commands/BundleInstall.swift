@@ -175,6 +175,8 @@ struct BundleListCommand: AsyncParsableCommand {
         stopped   widgetd-host has ended; start it
         unknown   no daemon answers, or widgetd-host has not reported the bundle
 
+      Right after an installation, STATE can say that the former version still runs.
+
       Without --dir, the list has the bundles of all folders of widgetd-host, with a column FOLDER. \
       If the usual folder has no bundles, and widgetd-host does not run it, the command lists only \
       the folders of widgetd-host. While widgetd-host does not run, the command looks into the folders \
@@ -312,7 +314,11 @@ struct BundleListCommand: AsyncParsableCommand {
     map["live"] = isLive.map { .bool($0) } ?? .null
     if let digest = item.digest { map["sha256"] = .string(digest) }
     if let former = item.former { map["formerVersion"] = .string(former) }
-    standing?.describe(in: &map)
+    if case .success(let bundle) = item.bundle {
+      standing?.describe(in: &map, having: bundle.version, of: bundle.id)
+    } else {
+      standing?.describe(in: &map)
+    }
     return .map(map)
   }
 }

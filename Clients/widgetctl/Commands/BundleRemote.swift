@@ -291,7 +291,8 @@ enum BundleRemote {
         table.add(
           bundle.id, version: bundle.version, kinds: bundle.kinds.count,
           widgets: bundle.widgets.count, in: answer.folder,
-          standing.map(BundleTable.state) ?? BundleTable.unreported(.bad))
+          standing.map { BundleTable.state($0, having: bundle.version, of: bundle.id) }
+            ?? BundleTable.unreported(.bad))
       }
       for other in others { table.add(other) }
       return table.text(session.printer)
@@ -471,7 +472,7 @@ enum BundleRemote {
     }
     if let other = otherID(formerID, than: bundle) { map["formerId"] = .string(other) }
     if let warnings { map["warnings"] = .list(warnings.map { .string($0) }) }
-    standing?.describe(in: &map)
+    standing?.describe(in: &map, having: bundle.version, of: bundle.id)
     return .map(map)
   }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import WidgetBundle
 import WidgetBundleInstaller
 import WidgetModel
@@ -80,25 +81,39 @@ struct BundleSection {
   }
 
   func add(to table: inout BundleTable) {
-    let unlisted: Table.Cell =
-      switch isLive {
-      case true: BundleTable.unreported(.warning)
-      case false: .init("not running", .bad)
-      case nil: .init("unknown", .warning)
-      }
     for item in installed {
       switch item.bundle {
       case .success(let bundle):
         table.add(
           item.id, version: bundle.version, kinds: bundle.kinds.count,
           widgets: bundle.widgets.count, in: folder,
-          standing(of: item).map(BundleTable.state) ?? unlisted)
+          standing(of: item).map {
+            BundleTable.state($0, having: bundle.version, of: bundle.id)
+          } ?? unlisted(item))
       case .failure(let error):
         table.add(
           item.id, failed: standing(of: item), in: folder, BundleListCommand.reason(error))
       }
     }
     for standing in missing { table.add(standing) }
+  }
+
+  /// The state of a bundle that no widget shows.
+  private func unlisted(_ item: BundleInstaller.Installed) -> Table.Cell {
+    switch isLive {
+    case true: BundleTable.unreported(.warning, isNew: BundleSection.isNew(item.folder))
+    case false: .init("not running", .bad)
+    case nil: .init("unknown", .warning)
+    }
+  }
+
+  /// Whether a folder came here, or changed, less than 5 seconds ago.
+  ///
+  /// - Parameter now: in seconds since 1970.
+  static func isNew(_ folder: String, now: Int = time(nil)) -> Bool {
+    var status = stat()
+    guard stat(folder, &status) == 0 else { return false }
+    return (0..<5).contains(now - status.st_ctim.tv_sec)
   }
 
   private func standing(of item: BundleInstaller.Installed) -> BundleStanding? {

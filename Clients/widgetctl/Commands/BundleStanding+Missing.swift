@@ -163,6 +163,17 @@ extension BundleStanding {
     document(isLive: folder.flatMap { host.runs($0) })
   }
 
+  /// Adds the state to an entry of `bundle ls -o json`, and the version that still runs if the file
+  /// has another one.
+  ///
+  /// - Parameters:
+  ///   - version: in the file.
+  ///   - bundle: the id in the file.
+  func describe(in map: inout ValueMap, having version: String, of bundle: String) {
+    describe(in: &map)
+    if awaiting(version, of: bundle) != nil { map["runningVersion"] = .string(self.version) }
+  }
+
   /// Adds the state to an entry of `bundle ls -o json`.
   func describe(in map: inout ValueMap) {
     map["state"] = .string(state)

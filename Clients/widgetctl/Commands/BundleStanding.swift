@@ -30,6 +30,8 @@ struct BundleStanding: Hashable, Sendable {
   private(set) var isElsewhere = false
   /// Whether a host has a session.
   private(set) var isHosted = false
+  /// Whether the store takes no changes, so that the widget has the state from before.
+  private(set) var isFrozen = false
 
   /// The bundle of which the folder has a second copy. The host runs another copy. Nil for other
   /// folders.
@@ -92,6 +94,7 @@ struct BundleStanding: Hashable, Sendable {
     removal = isHosted && told == "failed" ? Promise.time(in: reason) : nil
     isElsewhere = session == .connected && text("state") == "stopped"
     let isFrozen = store != nil && ["running", "failing"].contains(told)
+    self.isFrozen = isFrozen
     state = isFrozen ? "failing" : told
     problem = [isFrozen ? store?.text : nil, reason.nonEmpty].compactMap(\.self)
       .joined(separator: "\n")
@@ -134,6 +137,21 @@ struct BundleStanding: Hashable, Sendable {
   private var standing: String {
     let line = BundleStanding.firstLine(of: problem)
     return line.isEmpty ? stateWords : "\(stateWords): \(line)"
+  }
+
+  /// The state if the file has another version than the one that runs: the host loads a version a
+  /// moment after its installation. Nil if the host has loaded it, or says why not.
+  ///
+  /// - Parameters:
+  ///   - version: in the file.
+  ///   - bundle: the id in the file.
+  func awaiting(_ version: String, of bundle: String) -> String? {
+    guard isHosted, !isFrozen, id == bundle, !self.version.isEmpty, self.version != version,
+      state == "running" || isFailing
+    else { return nil }
+    let words =
+      isFailing ? "is failing: \(BundleStanding.firstLine(of: problem))" : "runs"
+    return "\(self.version) \(words); \(version) is not loaded yet"
   }
 
   /// `failing`, `failed, the previous version runs`

@@ -63,6 +63,18 @@ struct BundleTable {
         state ?? reason, .bad, reason: reason, lead: standing.map { "\($0.state): " } ?? ""))
   }
 
+  /// The state of a bundle whose file can be used.
+  ///
+  /// - Parameters:
+  ///   - version: in the file.
+  ///   - bundle: the id in the file.
+  static func state(
+    _ standing: BundleStanding, having version: String, of bundle: String
+  ) -> Table.Cell {
+    guard let words = standing.awaiting(version, of: bundle) else { return state(standing) }
+    return .init(words + standing.othersText, .warning)
+  }
+
   static func state(_ standing: BundleStanding) -> Table.Cell {
     // The last problem under an ended host does not keep the bundle from running.
     let isWaiting = standing.state == "stopped" && standing.lacksHost
@@ -76,8 +88,11 @@ struct BundleTable {
   }
 
   /// The state of a bundle without a widget that shows it, in a folder of the host.
-  static func unreported(_ style: Style) -> Table.Cell {
-    let reason = "widgetd-host has not reported this bundle; its log shows why"
+  ///
+  /// - Parameter isNew: whether the host may not have had the time to load the bundle.
+  static func unreported(_ style: Style, isNew: Bool = false) -> Table.Cell {
+    let reason =
+      "widgetd-host has not reported this bundle" + (isNew ? " yet" : "; its log shows why")
     return .init("unknown: \(reason)", style, reason: reason, lead: "unknown: ")
   }
 
