@@ -56,7 +56,11 @@ extension BundleInstaller {
   /// - Parameter id: also the name of a folder that `list` has and that is not an id.
   /// - Parameter force: also files that the installer did not write, and other bundles among the
   ///   versions. There may be no other copy of them.
-  public func remove(_ id: String, force: Bool = false) throws(BundleInstallerError) {
+  /// - Parameter leavesMark: false if no host needs to know about the removal. Nobody would delete
+  ///   the mark.
+  public func remove(
+    _ id: String, force: Bool = false, leavesMark: Bool = true
+  ) throws(BundleInstallerError) {
     let bundles = try existing(id, mayBeMisnamed: true)
     let lock = try InstallerLock(bundles)
     defer { lock.release() }
@@ -102,7 +106,7 @@ extension BundleInstaller {
         try discard(folder, in: bundles)
       }
     }
-    mark(removal.bundle, linkedTo: target, in: bundles)
+    if leavesMark { mark(removal.bundle, linkedTo: target, in: bundles) }
     guard versions != nil else { return }
     try discard("\(BundleInstaller.versionsName)/\(id)", in: bundles)
     let all = try bundles.folder(BundleInstaller.versionsName)

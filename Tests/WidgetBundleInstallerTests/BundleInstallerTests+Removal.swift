@@ -136,6 +136,14 @@ extension BundleInstallerTests {
     #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
   }
 
+  @Test(arguments: [true, false])
+  func `a removal leaves a mark only if a host needs it`(isNeeded: Bool) throws {
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    try installer.remove("desk", leavesMark: isNeeded)
+    #expect(
+      scratch.listing("bundles") == ["bundles/.lock"] + (isNeeded ? ["bundles/.removed-desk"] : []))
+  }
+
   /// A removed folder that somebody has moved back by hand has a mark, too.
   @Test(arguments: ["install", "rollback", "rollback of a missing folder"])
   func `the mark of a removal goes when the bundle is there again`(change: String) throws {

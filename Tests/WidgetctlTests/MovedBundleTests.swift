@@ -48,6 +48,23 @@ import WidgetModel
     #expect(!MovedBundle.isGone("mv", from: ""))
   }
 
+  @Test func `a removed bundle is known only if the daemon has it from this folder`() throws {
+    func isKnown(_ path: String, at places: [String: String] = [:]) throws -> Bool {
+      let standing = BundleStanding(try shown("mv", at: path))
+      return BundleRemoveCommand.isKnown(
+        "mv", in: "\(root)/a", at: places, among: [standing.path: standing])
+    }
+    #expect(try isKnown("\(root)/a/mv"))
+    #expect(try isKnown("\(root)/a/renamed"))
+    #expect(try !isKnown("\(root)/b/mv"))
+    // A link led to the folder.
+    #expect(try isKnown("\(root)/b/mv", at: ["mv": "\(root)/b/mv"]))
+    let other = BundleStanding(try shown("other", at: "\(root)/a/mv"))
+    #expect(
+      !BundleRemoveCommand.isKnown(
+        "mv", in: "\(root)/a", at: [:], among: [other.path: other]))
+  }
+
   @Test func `the file of a renamed folder tells which values are lost`() throws {
     defer { try? FileManager.default.removeItem(atPath: root) }
     try write("m3", to: "a/memo3")

@@ -88,7 +88,10 @@ struct BundleRemoveCommand: AsyncParsableCommand {
       do throws(CommandFailure) {
         try await folder.carryOut(installer, having: id, global) {
           () throws(BundleInstallerError) in
-          try installer.remove(id, force: force)
+          try installer.remove(
+            id, force: force,
+            leavesMark: !isForeign
+              || BundleRemoveCommand.isKnown(bundles[id], in: place, at: places, among: standings))
         }
         removed.append(id)
         for words in others { BundleText.warn(words) }
@@ -138,6 +141,20 @@ struct BundleRemoveCommand: AsyncParsableCommand {
       places[bundle] = BundleStanding.resolved("\(folder)/\(name)")
     }
     return places
+  }
+
+  /// Whether the daemon knows a bundle from this folder of bundles, whatever folders the host runs.
+  ///
+  /// - Parameters:
+  ///   - places: see `LostValues.isRun`.
+  ///   - standings: of all bundles, by their folders.
+  static func isKnown(
+    _ bundle: String?, in folder: String, at places: [String: String],
+    among standings: [String: BundleStanding]
+  ) -> Bool {
+    standings.contains { path, standing in
+      standing.id == bundle && LostValues.isRun(standing.id, from: path, in: folder, at: places)
+    }
   }
 
   /// The warning after the removal of a folder whose file has no id that the command could read.
