@@ -93,28 +93,30 @@ struct SendTargetTests {
         node: "new")["values"] == .map(["title": .string("7"), "count": .int(7)]))
   }
 
-  @Test(arguments: [
-    (["titel": Value.string("x")], ["requires \"title\"", "Did you mean \"title\"?"]),
-    (["title": .string("")], ["requires \"title\": --value title==TEXT"]),
-    (
-      ["title": .string("x"), "count": .string("many")], ["\"count\" takes a number, not \"many\""]
-    ),
-    (["title": .string("x"), "count": .string(" 12 "), "urgent": .bool(true)], []),
-    (
-      ["title": .list([.string("a")]), "extra": .int(1)],
-      ["\"title\" takes a text, not a value of type list", "no field \"extra\""]
-    ),
-    (["title": .int(7)], ["\"title\" takes a text, not a value of type int"]),
-    (
-      ["title": .string("x"), "count": .bool(true)],
-      ["\"count\" takes a number, not a value of type bool"]
-    ),
-    (["title": .string("x"), "count": .double(1.5), "urgent": .null], []),
-    (
-      ["title": .string("x"), "urgent": .string("true")],
-      ["\"urgent\" takes true or false, not a value of type string"]
-    ),
-  ])
+  @Test(
+    arguments: [
+      (["titel": Value.string("x")], ["requires \"title\"", "Did you mean \"title\"?"]),
+      (["title": .string("")], ["requires \"title\": --value title==TEXT"]),
+      (
+        ["title": .string("x"), "count": .string("many")],
+        ["\"count\" takes a number, not \"many\""]
+      ),
+      (["title": .string("x"), "count": .string(" 12 "), "urgent": .bool(true)], []),
+      (
+        ["title": .list([.string("a")]), "extra": .int(1)],
+        ["\"title\" takes a text, not a value of type list", "no field \"extra\""]
+      ),
+      (["title": .int(7)], ["\"title\" takes a text, not a value of type int"]),
+      (
+        ["title": .string("x"), "count": .bool(true)],
+        ["\"count\" takes a number, not a value of type bool"]
+      ),
+      (["title": .string("x"), "count": .double(1.5), "urgent": .null], []),
+      (
+        ["title": .string("x"), "urgent": .string("true")],
+        ["\"urgent\" takes true or false, not a value of type string"]
+      ),
+    ] as [([String: Value], [String])])
   func `values that a form will refuse cause a warning`(
     values: [String: Value], words: [String]
   ) {
