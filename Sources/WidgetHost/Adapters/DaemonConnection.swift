@@ -370,7 +370,7 @@ private final class ClientSession: DaemonSession {
           await tell(error.isRefusal ? .refused(error.wordsOfCause) : .lost(error.wordsOfCause))
         case .event(let event): await tell(.event(event))
         case .gap(let gap):
-          await tell(.missed(last: gap.lastSequence))
+          await tell(.missed(first: gap.firstSequence, last: gap.lastSequence))
         case .dataRequest(let request):
           questions.withLock { $0[request.widget.id] = request }
           await tell(

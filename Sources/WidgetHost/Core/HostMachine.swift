@@ -240,6 +240,9 @@ struct HostMachine: Sendable {
     case .kept(let field, let bundle):
       outputs.append(.kept(field, bundle: bundle))
       if field.isLost { pass(bundles.lost(field, of: bundle), at: now) }
+    case .dropped(let events, let generation):
+      guard !isStopped else { return }
+      pass(bundles.dropped(events, generation: generation), at: now)
     case .edits(let fields, let generation):
       guard !isStopped else { return }
       pass(bundles.edited(fields, generation: generation), at: now)

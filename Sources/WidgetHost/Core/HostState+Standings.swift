@@ -30,9 +30,11 @@ extension HostState {
     /// The events that its kinds react to, by kind, without events of nodes and events that the
     /// daemon handles.
     public var handled: [KindName: [String]] = [:]
+    /// The numbers of events that the daemon has dropped before the bundle got them.
+    public var drops: [ClosedRange<UInt64>] = []
     /// Widgets that wait for their removal, edits without effect, values that are gone with removed
-    /// widgets, settings that are not in force, and possible mistakes in the bundle's file, with the
-    /// place.
+    /// widgets, dropped events, settings that are not in force, and possible mistakes in the bundle's
+    /// file, with the place.
     public var remarks: [String] = []
   }
 
@@ -56,6 +58,8 @@ extension HostState {
       // The bundle that an earlier host ran, before this host has read a valid file.
       let former = shown == nil ? folder.remembered.last : nil
       let waiting = heldRemarks(current) + (former?.heldRemarks ?? [])
+      let drops = current?.drops ?? []
+      let losses = (current?.losses ?? []) + drops.map(HostState.dropRemark)
       let others = current?.instance.others
       let otherNames = others?.names(countMax: limits.othersShownMax)
       let failures = current?.instance.failures ?? []
@@ -77,7 +81,8 @@ extension HostState {
           otherCount: (others?.ids.count ?? former?.otherCount) ?? 0,
           others: (otherNames ?? former?.others) ?? [],
           handled: (current?.instance.bundle.handledEvents ?? former?.handled) ?? [:],
-          remarks: waiting + editRemarks(current) + (current?.losses ?? [])
+          drops: drops,
+          remarks: waiting + editRemarks(current) + losses
             + (shown?.defaults.problems ?? [])
             + (shown.map(remarks(of:)) ?? []).map(\.description)))
     }
@@ -89,6 +94,27 @@ extension HostState {
     let message = field.message(by: "", names: userName)
     let isShown = running.lost(message, of: id, countMax: limits.failuresShownMax)
     return isShown ? standing() : []
+  }
+
+  /// Notes events that the daemon has dropped before the bundle got them.
+  mutating func dropped(_ events: ClosedRange<UInt64>, generation: UInt64) -> [Output] {
+    guard let id = running.id(of: generation),
+      running.dropped(events, of: id, countMax: limits.failuresShownMax)
+    else { return [] }
+    return [.report("bundle \(id): \(HostState.dropRemark(events))")] + standing()
+  }
+
+  /// `events 31 to 47 (at most 17) were dropped …`
+  static func dropRemark(_ events: ClosedRange<UInt64>) -> String {
+    let (first, last) = (events.lowerBound, events.upperBound)
+    let isOne = first == last
+    let subject =
+      isOne
+      ? "event \(first) was dropped"
+      : "events \(first) to \(last) (at most \(last - first + 1)) were dropped"
+    return "\(subject) before the bundle got \(isOne ? "it" : "them"), because more events waited "
+      + "than events_kept_max or event_bytes_kept_max allows; send \(isOne ? "it" : "them") again "
+      + "if you still need \(isOne ? "it" : "them")"
   }
 
   /// Notes the edits of a bundle's file that have no effect.

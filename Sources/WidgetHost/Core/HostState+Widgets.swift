@@ -61,8 +61,11 @@ extension HostState {
           Field(
             name: "remarks", type: .list(.string), defaultValue: .list([]),
             summary: "Widgets that wait for their removal, edits of its file without effect, values"
-              + " that are gone with removed widgets, settings that are not in force, and possible"
-              + " mistakes in its file, with line and column: the first 20 of each."),
+              + " that are gone with removed widgets, dropped events, settings that are not in force,"
+              + " and possible mistakes in its file, with line and column: at most 20 of each."),
+          Field(
+            name: "droppedEvents", type: .list(.map(.any)), defaultValue: .list([]),
+            summary: "The numbers of events that the bundle did not get: first, last."),
         ],
         events: [
           EventType(
@@ -165,6 +168,13 @@ extension HostState {
               ValueMap.Entry(key: kind.rawValue, value: .list(names.map { .string($0) }))
             })),
         "remarks": .list(standing.remarks.map { .string($0) }),
+        "droppedEvents": .list(
+          standing.drops.map { drop in
+            .map([
+              "first": .int(Int64(clamping: drop.lowerBound)),
+              "last": .int(Int64(clamping: drop.upperBound)),
+            ])
+          }),
       ])
   }
 }

@@ -385,12 +385,15 @@ public struct HostState: Sendable {
     let before = running[id]?.instance.summary
     let edits = editRemarks(running[id])
     let losses = losses(by: input, of: id)
+    let drops = running[id]?.drops
+    if case .opened(let epoch, _) = input { running.opened(id, epoch: epoch) }
     let effects = running.change(id) { $0.handle(input, at: now) } ?? []
     for loss in losses { running.lost(loss, of: id, countMax: limits.failuresShownMax) }
     let outputs =
       losses.map { Output.report("bundle \(id): \($0)") } + effects.map { Output.effect($0) }
     let isSame =
-      losses.isEmpty && running[id]?.instance.summary == before && editRemarks(running[id]) == edits
+      losses.isEmpty && running[id]?.instance.summary == before && running[id]?.drops == drops
+      && editRemarks(running[id]) == edits
     return isSame ? outputs : outputs + standing()
   }
 

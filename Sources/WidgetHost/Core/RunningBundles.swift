@@ -17,6 +17,9 @@ struct RunningBundle: Sendable {
   fileprivate(set) var told: String?
   /// The values of others that this version has removed with their widgets, for people.
   fileprivate(set) var losses: [String] = []
+  /// The numbers of events that the daemon has dropped. They are of the epoch.
+  fileprivate(set) var drops: [ClosedRange<UInt64>] = []
+  fileprivate var epoch: UInt64?
   /// The widgets that the file lacks, and that wait for their removal.
   fileprivate(set) var held: [Holds.Waiting] = []
   /// The edits of the file that have no effect, because somebody else has set the fields.
@@ -79,6 +82,22 @@ struct RunningBundles: Sendable {
   mutating func lost(_ value: String, of id: String, countMax: Int) -> Bool {
     guard let bundle = bundles[id], bundle.losses.count < countMax else { return false }
     bundles[id]?.losses.append(value)
+    return true
+  }
+
+  /// The session of a bundle is open. In another epoch, numbers of events begin again.
+  mutating func opened(_ id: String, epoch: UInt64) {
+    guard let bundle = bundles[id], bundle.epoch != epoch else { return }
+    bundles[id]?.epoch = epoch
+    bundles[id]?.drops = []
+  }
+
+  /// The daemon has dropped events. The newest `countMax` ranges are kept.
+  ///
+  /// - Returns: whether this is new: the daemon sends a range again if its acknowledgement was lost.
+  mutating func dropped(_ events: ClosedRange<UInt64>, of id: String, countMax: Int) -> Bool {
+    guard let bundle = bundles[id], !bundle.drops.contains(events) else { return false }
+    bundles[id]?.drops = Array((bundle.drops + [events]).suffix(countMax))
     return true
   }
 

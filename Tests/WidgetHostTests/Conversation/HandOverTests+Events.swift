@@ -29,6 +29,33 @@ extension HandOverTests {
     #expect(widget("w") == nil && kept == [HandOverTests.loss])
   }
 
+  @Test mutating func `the log and the bundle's widget have the numbers of dropped events`()
+    throws
+  {
+    try begin("w: {kind: k}, v: {kind: k}", valued: [])
+    let session = try #require(sessions["bundle/a"])
+    run(machine.handle(.session(session, .missed(first: 31, last: 47)), at: time))
+    // The daemon sends it again if the acknowledgement was lost.
+    run(machine.handle(.session(session, .missed(first: 31, last: 47)), at: time))
+    run(machine.handle(.session(session, .missed(first: 50, last: 50)), at: time))
+    let remarks = [HostState.dropRemark(31...47), HostState.dropRemark(50...50)]
+    #expect(remarks[0].hasPrefix("events 31 to 47 (at most 17) were dropped before the bundle got"))
+    #expect(remarks[1].hasPrefix("event 50 was dropped before the bundle got it"))
+    #expect(reports.filter { $0.contains("dropped") } == remarks.map { "bundle a: \($0)" })
+    guard case .list(let shown)? = widget("bundle/a")?.data["remarks"] else {
+      Issue.record("no remarks")
+      return
+    }
+    #expect(Array(shown.prefix(2)) == remarks.map { Value.string($0) })
+    func drop(_ first: Int64, _ last: Int64) -> Value {
+      .map(["first": .int(first), "last": .int(last)])
+    }
+    #expect(widget("bundle/a")?.data["droppedEvents"] == .list([drop(31, 47), drop(50, 50)]))
+    // In another epoch, the numbers belong to other events.
+    run(machine.handle(.session(session, .opened(epoch: 7)), at: time))
+    #expect(widget("bundle/a")?.data["droppedEvents"] == .list([]))
+  }
+
   @Test mutating func `a widget without such a value is removed at once`() throws {
     try begin("w: {kind: k}, v: {kind: k}", valued: [])
     try edit("a", "v: {kind: k}")

@@ -176,8 +176,9 @@ public enum SessionNews: Hashable, Sendable {
   /// The daemon does not have the session now; it is tried again.
   case refused(String)
   case event(Event)
-  /// Events up to this one may have been lost: the daemon does not have them any more.
-  case missed(last: UInt64)
+  /// The daemon has dropped events of the provider, from the first to the last. Other events can have
+  /// numbers in between.
+  case missed(first: UInt64, last: UInt64)
   case asked(WidgetID, isRefresh: Bool)
   case removed([WidgetID])
   /// The watched widgets: the first of a session has all of them, later ones are differences.

@@ -131,8 +131,8 @@ extension DaemonConversation {
       rests.refused(bundle.id, for: failure, trying: Set(bundle.kindsOfWidgets.keys))
       declared(generation, failure)
     case .event(let event): tell(.event(event), generation)
-    case .missed(let last):
-      report("bundle \(bundle.id): events may be lost: the daemon does not have them any more")
+    case .missed(let first, let last):
+      if first > 0, first <= last { put(.dropped(first...last, generation: generation)) }
       call(.acknowledgeMissed(session, last))
     case .asked(let id, let isRefresh): tell(.asked(id, isRefresh: isRefresh), generation)
     case .snapshot(let question):

@@ -49,7 +49,7 @@ extension DaemonConversation {
     case .event(let event):
       put(.event(event))
       put(.effect(.acknowledge(session, event)))
-    case .missed(let last): call(.acknowledgeMissed(session, last))
+    case .missed(_, let last): call(.acknowledgeMissed(session, last))
     case .removed(let ids):
       // The host itself removes the widgets of removed bundles: restore only those that it
       // declares.

@@ -41,6 +41,8 @@ struct DaemonConversation: Sendable {
     case discard
     /// A field of a bundle's file has no effect, or a value is gone with its widget.
     case kept(BundleClaims.KeptField, bundle: String)
+    /// The daemon has dropped events of a bundle, which had numbers in this range.
+    case dropped(ClosedRange<UInt64>, generation: UInt64)
     /// The edits of a bundle's file that have no effect, because somebody else has set the fields.
     case edits([BundleClaims.KeptField], generation: UInt64)
     /// The widgets that a bundle's file lacks, and that wait for their removal.
