@@ -24,7 +24,8 @@ struct OutcomeWait: Sendable {
     follow = FollowOptions(global: limited, waits: false)
   }
 
-  /// The time after which the command reports that it waits, and for which program.
+  /// The time after which the command reports that it waits, and for which program. After each
+  /// further such time, the command reports the program again if its state has changed.
   private static let patience = Duration.seconds(3)
 
   /// Holds the daemon's answer after the event was sent.
@@ -36,18 +37,15 @@ struct OutcomeWait: Sendable {
 
   func run() async throws {
     let sent = Sent()
-    let note = Task { [self] in
-      try await Task.sleep(for: OutcomeWait.patience)
-      guard let answer = sent.answer.withLock({ $0 }), !sent.isNoted.withLock({ $0 }) else {
-        return
-      }
-      let words = OutcomeWait.waiting(
-        event: answer.sequence, of: request.widgetID, host: await BundleHost.ask(global))
-      if !Task.isCancelled { Output.writeError("widgetctl: \(words.safeForTerminal)\n") }
-    }
-    defer { note.cancel() }
     do {
-      try await follow.limited { try await self.wait(sent) }
+      try await follow.limited {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          group.addTask { try await self.wait(sent) }
+          group.addTask { try await self.noteState(sent) }
+          defer { group.cancelAll() }
+          try await group.next()
+        }
+      }
     } catch let failure as CommandFailure where failure.exit == .timedOut {
       guard let answer = sent.answer.withLock({ $0 }) else { throw failure.unsent }
       throw await timedOut(answer)
@@ -57,34 +55,92 @@ struct OutcomeWait: Sendable {
     }
   }
 
-  /// The failure at the end of the time. It says whether the event is stored, and whether a host
-  /// runs.
-  private func timedOut(_ answer: SendEventResponse) async -> CommandFailure {
-    let time = DurationSyntax.seconds(limit ?? .zero)
+  /// Reports what the command waits for, at first and after each change. Ends only with a failure: if
+  /// the host returns and has not got the event.
+  private func noteState(_ sent: Sent) async throws {
+    var notices = Notices()
+    while true {
+      try await Task.sleep(for: OutcomeWait.patience)
+      guard let answer = sent.answer.withLock({ $0 }) else { continue }
+      let host = await BundleHost.ask(global)
+      let words = OutcomeWait.waiting(event: answer.sequence, of: request.widgetID, host: host)
+      let isNoted = sent.isNoted.withLock { $0 }
+      try Task.checkCancellation()
+      if notices.isNews(words, isNoted: isNoted) {
+        Output.writeError("widgetctl: \(words.safeForTerminal)\n")
+      }
+      if host.isRunning, await facts().hasDropped(answer.sequence) {
+        throw DroppedEvent.failure(answer.sequence)
+      }
+    }
+  }
+
+  /// The notices about what the command waits for.
+  struct Notices {
+    private var last: String?
+
+    /// Whether a notice differs from the one before.
+    ///
+    /// - Parameter isNoted: whether the command has already told the first state in other words.
+    mutating func isNews(_ words: String, isNoted: Bool) -> Bool {
+      defer { last = words }
+      return last.map { $0 != words } ?? !isNoted
+    }
+  }
+
+  /// The kind of the event's widget, and the status widget of its bundle; nil if unknown.
+  private struct KindFacts {
+    var kind: RegisteredKind?
+    var bundle: Widget?
+
+    /// Whether the daemon stores the events; nil if this is unknown.
+    var isStored: Bool? { kind.map { !$0.kind.hasLosableEvents } }
+
+    func hasDropped(_ event: UInt64) -> Bool {
+      isStored == true && DroppedEvent.isReported(event, by: bundle)
+    }
+  }
+
+  private func facts() async -> KindFacts {
     let options = CallOptions(timeout: .seconds(2))
     let widget = try? await session.client.getWidget(
       GetWidgetRequest(id: request.widgetID), options: options
     ).widget
-    var kind: RegisteredKind?
-    var bundle: Widget?
+    var facts = KindFacts()
     if let widget {
-      kind = try? await session.client.getKind(
+      facts.kind = try? await session.client.getKind(
         GetKindRequest(name: widget.kind), options: options
       ).kind
     }
     // The host reports the state of a bundle in the widget with the provider's name.
-    if let kind, kind.isOfHost, let id = WidgetID(kind.provider) {
-      bundle = try? await session.client.getWidget(GetWidgetRequest(id: id), options: options)
-        .widget
+    if let kind = facts.kind, kind.isOfHost, let id = WidgetID(kind.provider) {
+      facts.bundle = try? await session.client.getWidget(
+        GetWidgetRequest(id: id), options: options
+      ).widget
     }
-    let isStored = kind.map { !$0.kind.hasLosableEvents }
+    return facts
+  }
+
+  /// The failure at the end of the time. It says whether the event is stored, and whether a host
+  /// runs.
+  private func timedOut(_ answer: SendEventResponse) async -> CommandFailure {
+    let time = DurationSyntax.seconds(limit ?? .zero)
+    let facts = await facts()
+    guard !facts.hasDropped(answer.sequence) else { return DroppedEvent.failure(answer.sequence) }
+    let host = await BundleHost.ask(global)
+    let isProvided = facts.kind.flatMap { OutcomeWait.runs($0, facts.bundle) }
+    var mayBeDropped = false
+    // A host that runs the bundle has got the event, or has reported the loss.
+    if facts.isStored == true, !host.isRunning || isProvided == false {
+      mayBeDropped = await DroppedEvent.isMissing(
+        answer.sequence, of: request.widgetID, session.client)
+    }
     return CommandFailure(
       .timedOut,
       OutcomeWait.words(
-        event: answer.sequence, of: request.widgetID, within: time, isStored: isStored,
-        isReduced: kind.map { $0.kind.reduces(request) } ?? false,
-        isProvided: kind.flatMap { OutcomeWait.runs($0, bundle) },
-        host: await BundleHost.ask(global)))
+        event: answer.sequence, of: request.widgetID, within: time, isStored: facts.isStored,
+        mayBeDropped: mayBeDropped, isReduced: facts.kind.map { $0.kind.reduces(request) } ?? false,
+        isProvided: isProvided, host: host))
   }
 
   /// Whether the program that handles a kind's events runs. Nil if this is unknown. A stale widget
@@ -123,19 +179,24 @@ struct OutcomeWait: Sendable {
 
   /// - Parameters:
   ///   - isStored: whether the event waits for its provider; nil if this is unknown.
+  ///   - mayBeDropped: whether so many events came since then that the daemon can have dropped it.
   ///   - isReduced: whether the kind has reducers for the event. The daemon ran them with the event.
   ///   - isProvided: whether the widget's bundle runs; nil if this is unknown.
   static func words(
-    event: UInt64, of id: WidgetID, within time: String, isStored: Bool?, isReduced: Bool = false,
-    isProvided: Bool?, host: BundleHost
+    event: UInt64, of id: WidgetID, within time: String, isStored: Bool?,
+    mayBeDropped: Bool = false, isReduced: Bool = false, isProvided: Bool?, host: BundleHost
   ) -> String {
     let start = "event \(event) has not ended within \(time); "
     let stored =
       switch isStored {
+      case true? where mayBeDropped:
+        "it may have been dropped, because the daemon keeps at most events_kept_max events"
       case true?: "it is stored"
       case false?: "its kind stores no events"
       case nil: "the daemon has not said whether it is stored"
       }
+    let condition = mayBeDropped ? " only if the daemon still has it" : ""
+    let retry = mayBeDropped ? "; send it again if it has no effect" : ""
     let next: String
     switch host {
     case .running:
@@ -144,13 +205,15 @@ struct OutcomeWait: Sendable {
         ? "widgetd-host runs, but not its bundle: `widgetctl bundle ls` shows why"
         : "widgetd-host continues it: `widgetctl get \(id) --field data.status` shows its state"
     case .silent(let process, _):
-      next = "\(process.words("widgetd-host")); it continues the event then"
+      next = "\(process.words("widgetd-host")); it continues the event then\(condition)\(retry)"
     case .returning:
-      next = "\(BundleHost.waiting); it continues the event when it returns"
+      next =
+        "\(BundleHost.waiting); it continues the event when it returns\(condition)\(retry)"
     case .missing:
       let outcome =
-        isStored == true ? "a host that starts handles the event" : "the host loses the event"
-      next = "no widgetd-host runs; \(outcome): `\(host.mend ?? "widgetd-host")`"
+        isStored == true
+        ? "a host that starts handles the event\(condition)" : "the host loses the event"
+      next = "no widgetd-host runs; \(outcome): `\(host.mend ?? "widgetd-host")`\(retry)"
       if isReduced {
         // The daemon does not know whether the bundle has more steps for the event.
         return "the daemon has changed the data (event \(event), "
