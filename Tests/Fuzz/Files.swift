@@ -44,7 +44,8 @@ func fuzzRows(_ input: UnsafeRawBufferPointer) {
   // Readers get content that was cut again, with a new revision.
   let isCut = image.records.contains(where: \.contentIsCut)
   require(
-    store.revision == saved.revision + (isCut ? 1 : 0), "the store is at revision \(store.revision)")
+    store.revision == saved.revision + (isCut ? 1 : 0), "the store is at revision \(store.revision)"
+  )
 }
 
 /// The image of a database with one row; nil if the row is refused.

@@ -39,8 +39,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private let incomplete: IncompleteRequest
   /// Streams that were asked for and are not open yet.
   private var openingCount = 0
-  /// The message whose kinds are being compiled. The frames behind it wait, so they keep their
-  /// order.
+  /// The message whose kinds are being compiled. The frames behind it wait.
   var preparing: (kinds: KindPreparation, carryOut: () -> Void)?
   /// Whether the connection is over. The remaining bytes are then ignored.
   private var isClosed = false

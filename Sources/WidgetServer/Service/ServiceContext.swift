@@ -75,10 +75,9 @@ final class ServiceContext {
 
   /// From now on, the service opens and changes nothing. Its streams end in slices.
   func beginDraining() { phase = .draining }
-
-  /// From now on, the service opens and changes nothing, and no slices follow.
+  /// The same, and no slices follow.
   func drain() {
-    beginDraining()
+    phase = .draining
     upkeep.stop()
   }
 
