@@ -110,6 +110,8 @@ import WidgetStorage
         return service.streamsEnded()
       }
       try end.wait()
+      // The last end is counted after its step.
+      try server.eventually { _ in ended.get().reduce(0, +) == count }
       #expect(ended.get() == Array(repeating: 1, count: count))
       #expect(reasons.get() == Array(repeating: "SHUTTING_DOWN", count: count))
     }
