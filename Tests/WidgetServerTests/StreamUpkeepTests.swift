@@ -117,6 +117,19 @@ import WidgetStorage
     }
   }
 
+  @Test func `at a stop, a provider sees the end of its session and no refusal before it`()
+    async throws
+  {
+    try await withServer { server in
+      let provider = try RawProvider(server.connect())
+      try provider.open(kinds: [Providers.gauge])
+      try server.onLoop { _ = $0.streamsEnded() }
+      try provider.send(Providers.update(7, [("a", ["load": .double(1)])]))
+      let error = #expect(throws: RPCStatus.self) { try provider.next() }
+      #expect(error?.reason == "SHUTTING_DOWN")
+    }
+  }
+
   @Test func `a stop ends the streams that are left after their time, once`() async throws {
     try await withServer(limits: .with { $0.drainMilliseconds = 3_600_000 }) { server in
       let reasons = Box<[String?]>([])

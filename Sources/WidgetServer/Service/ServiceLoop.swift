@@ -289,6 +289,9 @@ final class ServiceLoop {
     context.beginDraining()
     turn.refuseOpenings(.shuttingDown)
     endPreparations()
+    turn.finish()
+    // At once: a provider must see the end of its session, and no refusals before it.
+    providers.endAll()
     let ending = StreamEnding(context)
     streams.endAll(in: ending)
     health.endAll(in: ending)
