@@ -32,9 +32,8 @@ final class Connections {
   private static let reportsMax = 64
 
   private struct Drain {
-    let promise: EventLoopPromise<Void>
+    let wait: DrainWait
     let waitsForOthersOnly: Bool
-    var timer: DrainTimer?
   }
 
   init(_ context: ServiceContext, _ policy: AccessPolicy) {
@@ -145,20 +144,16 @@ final class Connections {
   private func beginDraining(
     waitsForOthersOnly: Bool, within limit: TimeAmount
   ) -> EventLoopFuture<Void> {
-    let promise = context.eventLoop.makePromise(of: Void.self)
-    let drain = Drain(promise: promise, waitsForOthersOnly: waitsForOthersOnly)
+    let drain = Drain(
+      wait: DrainWait(limit, context) { self.finishDraining() },
+      waitsForOthersOnly: waitsForOthersOnly)
     self.drain = drain
-    if hasDrained(drain) {
-      finishDraining()
-    } else {
-      self.drain?.timer = DrainTimer(limit, context) { self.finishDraining() }
-    }
-    return promise.futureResult
+    if hasDrained(drain) { finishDraining() }
+    return drain.wait.future
   }
 
   private func finishDraining() {
-    drain?.timer?.cancel()
-    drain?.promise.succeed()
+    drain?.wait.end()
     drain = nil
   }
 

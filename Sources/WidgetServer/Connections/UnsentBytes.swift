@@ -154,8 +154,9 @@ final class UnsentBytes {
     context.eventLoop.assumeIsolated().execute { [weak self] in self?.look() }
   }
 
-  /// Lets users continue if they have room again, each connection in a slice of its user. A quarter of the limit has to be free, or half of
-  /// the reserve. Otherwise each answer would stop and start a user's connections.
+  /// Lets users continue if they have room again, each connection in a slice of its user. A quarter
+  /// of the limit has to be free, or half of the reserve. Otherwise each answer would stop and start
+  /// a user's connections.
   private func look() {
     isLookScheduled = false
     let max = context.limits.unsentBytesPerUIDMax

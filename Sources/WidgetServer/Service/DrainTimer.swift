@@ -32,3 +32,25 @@ final class DrainTimer {
 
   func cancel() { timer?.cancel() }
 }
+
+/// The wait for the end of a drain: until the work is done, or its time is over.
+///
+/// Confined to the event loop.
+final class DrainWait {
+  private let promise: EventLoopPromise<Void>
+  private var timer: DrainTimer?
+
+  /// - Parameter onTimeout: Called if the time is over. It has to end the wait.
+  init(_ limit: TimeAmount, _ context: ServiceContext, onTimeout: @escaping () -> Void) {
+    promise = context.eventLoop.makePromise()
+    timer = DrainTimer(limit, context, onTimeout)
+  }
+
+  var future: EventLoopFuture<Void> { promise.futureResult }
+
+  /// Ends the wait. Call it once.
+  func end() {
+    timer?.cancel()
+    promise.succeed()
+  }
+}

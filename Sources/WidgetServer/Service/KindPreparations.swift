@@ -20,7 +20,7 @@ final class KindPreparations {
   private var bytesByUID: [UInt32: Int] = [:]
   fileprivate private(set) var isEnding = false
   /// The caller that waits for all messages to end.
-  private var drain: (promise: EventLoopPromise<Void>, timer: DrainTimer)?
+  private var drain: DrainWait?
   /// The maximum number of steps in a slice of time. Tests set 0, so that messages wait.
   var stepsMax = Int.max
 
@@ -72,15 +72,13 @@ final class KindPreparations {
   func ended(within delay: TimeAmount) -> EventLoopFuture<Void> {
     guard !bytesByUID.isEmpty else { return context.eventLoop.makeSucceededVoidFuture() }
     finishDraining()
-    let promise = context.eventLoop.makePromise(of: Void.self)
-    let timer = DrainTimer(delay, context) { [weak self] in self?.finishDraining() }
-    drain = (promise, timer)
-    return promise.futureResult
+    let drain = DrainWait(delay, context) { [weak self] in self?.finishDraining() }
+    self.drain = drain
+    return drain.future
   }
 
   private func finishDraining() {
-    drain?.timer.cancel()
-    drain?.promise.succeed()
+    drain?.end()
     drain = nil
   }
 

@@ -10,7 +10,7 @@ final class StreamEnding {
   private let context: ServiceContext
   /// The number of streams that have not ended.
   private var left = 0
-  private var drain: (promise: EventLoopPromise<Void>, timer: DrainTimer)?
+  private var drain: DrainWait?
 
   init(_ context: ServiceContext) { self.context = context }
 
@@ -27,15 +27,13 @@ final class StreamEnding {
   /// Succeeds when the streams have ended, or when the time is over. Call it once, after `add`.
   func ended(within delay: TimeAmount) -> EventLoopFuture<Void> {
     guard left > 0 else { return context.eventLoop.makeSucceededVoidFuture() }
-    let promise = context.eventLoop.makePromise(of: Void.self)
-    let timer = DrainTimer(delay, context) { [self] in finishDraining() }
-    drain = (promise, timer)
-    return promise.futureResult
+    let drain = DrainWait(delay, context) { [self] in finishDraining() }
+    self.drain = drain
+    return drain.future
   }
 
   private func finishDraining() {
-    drain?.timer.cancel()
-    drain?.promise.succeed()
+    drain?.end()
     drain = nil
   }
 }
