@@ -8,6 +8,9 @@ import Glibc
 /// cannot begin again, so it grows. The writer calls `checkpointAndWait` for a pass without a
 /// writer, after which the log can begin again.
 ///
+/// The thread also saves a store whose files were removed, because only a connection from before
+/// can read them.
+///
 /// Thread-safe except for `removeLogOnClose`: the mutex guards all mutable state, and only the
 /// thread uses the connection.
 final class Checkpointer: @unchecked Sendable {
@@ -28,6 +31,15 @@ final class Checkpointer: @unchecked Sendable {
   private var isStopping = false
   private var waiting: [(ticket: UInt64, body: @Sendable () -> Void)] = []
   private var guardedCounters = Counters()
+  private var guardedCopy: SavedCopy?
+  /// The file of a copy that has not begun.
+  private var requestedCopy: String?
+  /// Changes when the copy under way is no longer needed.
+  private var copyNumber: UInt64 = 0
+  /// The end of the time for the copy at a stop.
+  private var copyDeadline: ContinuousClock.Instant?
+  /// The number of the copy that the thread writes. Only the thread uses it.
+  private var writtenCopy: UInt64 = 0
 
   /// Starts the thread.
   ///
@@ -97,9 +109,12 @@ final class Checkpointer: @unchecked Sendable {
   }
 
   /// Ends the thread and waits for its end. Does nothing the second time.
-  func stop() {
+  ///
+  /// - Parameter copyWaitMax: The time that a copy under way still has.
+  func stop(copyWaitMax: Duration = .zero) {
     let thread: pthread_t? = locked {
       isStopping = true
+      copyDeadline = ContinuousClock.now + copyWaitMax
       pthread_cond_broadcast(condition)
       defer { self.thread = nil }
       return self.thread
@@ -110,6 +125,78 @@ final class Checkpointer: @unchecked Sendable {
 
   /// Call after `stop`: the connection may then be the last one to close.
   func removeLogOnClose() throws(StorageError) { try connection.removeLogOnClose(true) }
+
+  // MARK: - Copies
+
+  /// The copy that was begun last; nil if there is none.
+  var copy: SavedCopy? { locked { guardedCopy } }
+
+  /// Lets the thread write all stored data to a new file. Returns at once.
+  func beginCopy(to file: String) {
+    locked {
+      copyNumber += 1
+      if isStopping {
+        guardedCopy = .failed(reason: Checkpointer.stopReason)
+      } else {
+        (guardedCopy, requestedCopy) = (.underWay(path: file), file)
+        pthread_cond_broadcast(condition)
+      }
+    }
+  }
+
+  /// Ends a copy under way. A complete copy stays.
+  func endCopy() {
+    locked {
+      copyNumber += 1
+      (guardedCopy, requestedCopy) = (nil, nil)
+    }
+  }
+
+  /// Writes the copy under another name until it is complete and on disk. So no part of a copy
+  /// looks like a store.
+  private func writeCopy(to file: String, number: UInt64) {
+    writtenCopy = number
+    sqlite3_progress_handler(
+      connection.handle, Checkpointer.stepsPerLook,
+      { context in
+        guard let context else { return 0 }
+        return Unmanaged<Checkpointer>.fromOpaque(context).takeUnretainedValue().isCopyOver ? 1 : 0
+      }, Unmanaged.passUnretained(self).toOpaque())
+    var result = SavedCopy.saved(path: file)
+    let temporary = Checkpointer.temporaryCopy(of: connection.path)
+    do throws(StorageError) {
+      try StoreCopies.copy(connection, to: temporary, givingItToFolderOwner: true)
+      try StoreCopies.publish(temporary, as: file)
+    } catch {
+      result = .failed(reason: isCopyOver ? Checkpointer.stopReason : "\(error)")
+    }
+    sqlite3_progress_handler(connection.handle, 0, nil, nil)
+    sqlite3_db_release_memory(connection.handle)
+    locked {
+      if copyNumber == number { guardedCopy = result }
+    }
+  }
+
+  /// Whether the thread must give up the copy. SQLite asks while it writes the copy.
+  private var isCopyOver: Bool {
+    locked {
+      copyNumber != writtenCopy || (copyDeadline.map { $0 <= ContinuousClock.now } ?? false)
+    }
+  }
+
+  /// The name of a copy that is not complete.
+  static func temporaryCopy(of path: String) -> String { path + ".saving" }
+
+  private static let stopReason = "the daemon stopped before the copy was complete"
+  /// The steps of SQLite between two looks at `isCopyOver`: less than 100 rows.
+  private static let stepsPerLook: Int32 = 200
+
+  // MARK: - The thread
+
+  private enum Work {
+    case pass(ticket: UInt64)
+    case copy(file: String, number: UInt64)
+  }
 
   private func start() throws(StorageError) {
     // The daemon's other threads handle the signals. This thread inherits a mask that blocks all.
@@ -136,29 +223,44 @@ final class Checkpointer: @unchecked Sendable {
   private func run() {
     // On a full disk each refused change asks for a pass. The same failure is reported once.
     var told: StorageError?
-    while let ticket = nextTicket() {
-      var failure: StorageError?
-      do throws(StorageError) { try pass() } catch { failure = error }
-      let ended = locked {
-        completed = ticket
-        guardedCounters.passes += 1
-        if failure != nil { guardedCounters.failures += 1 }
-        pthread_cond_broadcast(condition)
-        let ended = waiting.filter { $0.ticket <= ticket }
-        waiting.removeAll { $0.ticket <= ticket }
-        return ended
+    while let work = nextWork() {
+      switch work {
+      case .copy(let file, let number): writeCopy(to: file, number: number)
+      case .pass(let ticket):
+        let failure = runPass(ticket)
+        if let failure, failure != told { onFailure(failure) }
+        told = failure
       }
-      for (_, body) in ended { body() }
-      if let failure, failure != told { onFailure(failure) }
-      told = failure
     }
   }
 
-  /// Waits for a request; nil to stop.
-  private func nextTicket() -> UInt64? {
+  /// Makes a pass, and tells its end.
+  private func runPass(_ ticket: UInt64) -> StorageError? {
+    var failure: StorageError?
+    do throws(StorageError) { try pass() } catch { failure = error }
+    let ended = locked {
+      completed = ticket
+      guardedCounters.passes += 1
+      if failure != nil { guardedCounters.failures += 1 }
+      pthread_cond_broadcast(condition)
+      let ended = waiting.filter { $0.ticket <= ticket }
+      waiting.removeAll { $0.ticket <= ticket }
+      return ended
+    }
+    for (_, body) in ended { body() }
+    return failure
+  }
+
+  /// Waits for a request; nil to stop. Changes may wait for a pass, so passes come before copies.
+  private func nextWork() -> Work? {
     locked {
-      while completed == requested, !isStopping { pthread_cond_wait(condition, mutex) }
-      return isStopping ? nil : requested
+      while completed == requested, requestedCopy == nil, !isStopping {
+        pthread_cond_wait(condition, mutex)
+      }
+      if completed != requested, !isStopping { return Work.pass(ticket: requested) }
+      guard let file = requestedCopy else { return nil }
+      requestedCopy = nil
+      return Work.copy(file: file, number: copyNumber)
     }
   }
 

@@ -42,6 +42,8 @@ public final class SQLiteCommitLog: CommitLog {
     /// The space to reserve on the disk for groups that only remove; 0 for none. The default covers
     /// the write-ahead log at a checkpoint, and the removal of a kind with 1,000 widgets of 4 KiB.
     public var reserveBytes = 8 << 20
+    /// The maximum time that closing waits until the data of removed files is saved.
+    public var copyWaitMax = Duration.seconds(5)
 
     public init() {}
 
@@ -117,8 +119,8 @@ public final class SQLiteCommitLog: CommitLog {
     let mark: StoreMark?
   }
 
-  /// The path of the copy that was saved when the files had been removed.
-  private var savedCopy: String?
+  /// Whether the last check found that the files were removed.
+  private var isRemoved = false
 
   /// Opens the database, and creates it if it is missing.
   ///
@@ -175,6 +177,9 @@ public final class SQLiteCommitLog: CommitLog {
         onFailure: onCheckpointFailure),
       files: OpenFiles(path: path), mark: session.mark)
     reserve.hold()
+    // A killed daemon leaves it.
+    let unfinished = Checkpointer.temporaryCopy(of: path)
+    if StoreCopies.exists(unfinished) { FileCalls.unlink(unfinished) }
   }
 
   private static func begin(
@@ -286,42 +291,30 @@ public final class SQLiteCommitLog: CommitLog {
 
   // MARK: - Removed files
 
-  /// Throws `removed` if the files are no longer the ones that were opened. Two system calls.
+  /// Throws `removed` if the files are no longer the ones that were opened. Two system calls. The
+  /// first time, begins to save all stored data to a new file: removed files can be read while they
+  /// are open.
   public func check() throws(StorageError) {
     guard let open else { return }
     guard let loss = open.files.loss(on: open.connection) else {
-      savedCopy = nil
+      if isRemoved { open.checkpointer.endCopy() }
+      isRemoved = false
       return
     }
-    if savedCopy == nil { savedCopy = saveCopy(on: open.connection) }
+    let file = isRemoved ? nil : freeCopyName
+    if let file { open.checkpointer.beginCopy(to: file) }
+    isRemoved = true
     throw .removed(
       path: path, detail: loss, lastRevision: saved.revision,
-      copy: savedCopy.flatMap { $0.isEmpty ? nil : $0 })
+      copy: open.checkpointer.copy
+        ?? .failed(reason: "there are \(SQLiteCommitLog.copiesMax) copies of it already"))
   }
 
-  /// Writes all stored data to a new file. Removed files can be read while they are open. Returns
-  /// an empty text if that fails.
-  private func saveCopy(on connection: DatabaseConnection) -> String {
-    for number in 1...SQLiteCommitLog.copiesMax {
-      let copy = "\(path).saved-\(saved.revision)" + (number == 1 ? "" : "-\(number)")
-      let descriptor = Glibc.open(copy, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-      guard descriptor >= 0 else {
-        if errno == EEXIST { continue }
-        return ""
-      }
-      giveToFolderOwner(descriptor, copy)
-      _ = Glibc.close(descriptor)
-      do throws(StorageError) {
-        let statement = try Statement("VACUUM INTO ?1", on: connection)
-        try statement.bind(copy, at: 1)
-        try statement.run()
-        return copy
-      } catch {
-        FileCalls.unlink(copy)
-        return ""
-      }
-    }
-    return ""
+  /// A name for a copy of this revision; nil if there are too many.
+  private var freeCopyName: String? {
+    let name = "\(path).saved-\(saved.revision)"
+    return (1...SQLiteCommitLog.copiesMax).lazy.map { $0 == 1 ? name : "\(name)-\($0)" }
+      .first { !StoreCopies.exists($0) }
   }
 
   /// The maximum number of copies of one revision.
@@ -334,7 +327,9 @@ public final class SQLiteCommitLog: CommitLog {
   public func close() throws(StorageError) {
     guard let open else { return }
     defer { self.open = nil }
-    open.checkpointer.stop()
+    // Only a running thread can save the data of removed files.
+    try? check()
+    open.checkpointer.stop(copyWaitMax: options.copyWaitMax)
     // SQLite would remove files by their names, even if they are other files now.
     try check()
     let connection = open.connection

@@ -1,3 +1,11 @@
+/// The copy of a store whose files were removed while they were open.
+public enum SavedCopy: Hashable, Sendable {
+  /// The copy is being written. The file gets this name when it is complete.
+  case underWay(path: String)
+  case saved(path: String)
+  case failed(reason: String)
+}
+
 /// The reason why state could not be read or made durable.
 ///
 /// Every case names its path, and its description says what to do next.
@@ -28,8 +36,8 @@ public enum StorageError: Error, Hashable, Sendable {
   case closed(path: String)
   /// The stored data is missing, or replaced by another store. Nothing was changed.
   case lost(path: String, detail: String)
-  /// The files were removed or replaced while they were open. `copy` is the path of the saved copy.
-  case removed(path: String, detail: String, lastRevision: UInt64, copy: String?)
+  /// The files were removed or replaced while they were open.
+  case removed(path: String, detail: String, lastRevision: UInt64, copy: SavedCopy)
   /// An error that should not happen.
   case unexpected(path: String, detail: String)
 }
@@ -113,13 +121,18 @@ extension StorageError: CustomStringConvertible {
       "\(path): has been closed; open the log again"
     case .lost(let path, let detail):
       "\(path): \(detail)"
-    case .removed(let path, let detail, let revision, let copy?):
+    case .removed(let path, let detail, let revision, .underWay(let copy)):
+      "\(path): \(detail) while the daemon used it, so nothing more is stored. The daemon is saving"
+        + " everything up to revision \(revision) to \(copy). When that file is there, stop the"
+        + " daemon, run `\(StorageError.restore(copy, to: path))`, and restart the daemon"
+    case .removed(let path, let detail, let revision, .saved(let copy)):
       "\(path): \(detail) while the daemon used it, so nothing more is stored. Everything up to"
         + " revision \(revision) is in \(copy): stop the daemon, run"
         + " `\(StorageError.restore(copy, to: path))`, and restart the daemon"
-    case .removed(let path, let detail, let revision, nil):
+    case .removed(let path, let detail, let revision, .failed(let reason)):
       "\(path): \(detail) while the daemon used it, so nothing more is stored. It was at revision"
-        + " \(revision): put the file back, or restart the daemon with a backup"
+        + " \(revision), and could not be saved (\(reason)). Put the file back, or restart the"
+        + " daemon with a backup"
     case .unexpected(let path, let detail):
       "\(path): unexpected result from SQLite (\(detail)); please report this as a bug"
     }

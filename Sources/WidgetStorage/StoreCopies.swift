@@ -164,7 +164,7 @@ public enum StoreCopies {
   }
 
   /// Writes a database to a new file that only this user can read.
-  private static func copy(
+  static func copy(
     _ connection: DatabaseConnection, to file: String,
     givingItToFolderOwner isForFolder: Bool = false
   ) throws(StorageError) {
@@ -198,7 +198,8 @@ public enum StoreCopies {
       revision: found.revision, widgets: found.widgets, bytes: Int(status.st_size))
   }
 
-  private static func publish(_ temporary: String, as file: String) throws(StorageError) {
+  /// Gives a complete copy its name when it is on disk.
+  static func publish(_ temporary: String, as file: String) throws(StorageError) {
     do throws(StorageError) {
       try sync(temporary)
       guard FileCalls.rename(temporary, to: file) == 0 else {
@@ -283,7 +284,7 @@ public enum StoreCopies {
     return slash == file.startIndex ? "/" : String(file[..<slash])
   }
 
-  private static func exists(_ path: String) -> Bool {
+  static func exists(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0
   }

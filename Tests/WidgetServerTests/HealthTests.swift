@@ -111,7 +111,7 @@ import WidgetTransport
       #expect(try stream.next()?.status == .serving)
       let client = try server.connect()
       let removed = StorageError.removed(
-        path: "/db", detail: "was removed", lastRevision: 0, copy: nil)
+        path: "/db", detail: "was removed", lastRevision: 0, copy: .failed(reason: "no room"))
       // A full store still serves readers.
       server.log.failure = .full(path: "/db")
       #expect(try client.health() == .serving)

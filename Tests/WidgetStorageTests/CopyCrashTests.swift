@@ -34,9 +34,11 @@ import WidgetModel
     try log.close()
   }
 
-  private static func openLog(_ path: String) throws -> SQLiteCommitLog {
+  private static func openLog(
+    _ path: String, _ options: SQLiteCommitLog.Options = .init()
+  ) throws -> SQLiteCommitLog {
     try SQLiteCommitLog(
-      directory: try StateDirectory(path: path), options: .init(), newEpoch: 7, schema: .current,
+      directory: try StateDirectory(path: path), options: options, newEpoch: 7, schema: .current,
       bootID: "boot-1", onCheckpointFailure: { _ in })
   }
 
@@ -193,5 +195,115 @@ import WidgetModel
       number += 1
     }
     #expect(number > 3)
+  }
+
+  // MARK: - Removed stores
+
+  private var database: String { state + "/" + SQLiteCommitLog.databaseFileName }
+  private var away: String { folder.path + "/away" }
+
+  /// The names of complete and incomplete copies of a removed store.
+  private func copies() throws -> [String] {
+    try manager.contentsOfDirectory(atPath: state).filter { $0.hasPrefix("widgetd.db.sav") }
+  }
+
+  /// A log with 300 more widgets, whose database is then moved away.
+  private func openAndRemove(_ options: SQLiteCommitLog.Options = .init()) throws -> SQLiteCommitLog
+  {
+    try prepare()
+    let log = try Self.openLog(state, options)
+    let records = try (0..<300).map { try record("x\($0)", revision: 4) }
+    try log.append(group(4, ceiling: 4_096, upserts: records))
+    try manager.moveItem(atPath: database, toPath: away)
+    return log
+  }
+
+  /// The thread that saves the removed store waits for this file.
+  private var gate: String { folder.path + "/gate" }
+
+  private func closeGate() {
+    let gate = gate
+    beforeCopy {
+      while access(gate, F_OK) != 0 { usleep(1_000) }
+    }
+  }
+
+  private func openGate() { #expect(manager.createFile(atPath: gate, contents: nil)) }
+
+  /// Calls a closure on the thread that saves the removed store, before it begins to write.
+  private func beforeCopy(_ body: @escaping @Sendable () -> Void) {
+    let unfinished = Checkpointer.temporaryCopy(of: database)
+    FileCalls.setFaults { call, path in
+      if call == .unlink, path == unfinished { body() }
+      return nil
+    }
+  }
+
+  @Test func `nobody waits while a removed store is saved`() throws {
+    let log = try openAndRemove()
+    closeGate()
+    defer { FileCalls.setFaults(nil) }
+    let file = database + ".saved-4"
+    // The copy cannot begin, and these calls return nevertheless.
+    for _ in 0..<2 {
+      let failure = #expect(throws: StorageError.self) { try log.check() }
+      let expected = StorageError.removed(
+        path: database, detail: "was removed", lastRevision: 4, copy: .underWay(path: file))
+      #expect(failure == expected)
+    }
+    #expect(!manager.fileExists(atPath: file))
+    openGate()
+    #expect(try log.endedCopy() == .saved(path: file))
+    #expect(try copies() == ["widgetd.db.saved-4"])
+    let found = StoreInspection(file)
+    #expect(found.isSound && found.widgets == Self.revisions.count + 300)
+  }
+
+  @Test func `a store that is back is no longer saved`() throws {
+    let log = try openAndRemove()
+    closeGate()
+    defer { FileCalls.setFaults(nil) }
+    #expect(throws: StorageError.self) { try log.check() }
+    try manager.moveItem(atPath: away, toPath: database)
+    #expect(throws: Never.self) { try log.check() }
+    openGate()
+    log.open?.checkpointer.checkpointAndWait()
+    #expect(try copies() == [])
+    try log.append(group(5, ceiling: 4_096, upserts: [record("later", revision: 5)]))
+  }
+
+  @Test(arguments: [Duration.zero, .seconds(600)])
+  func `a stop in a copy leaves a complete copy or none`(_ wait: Duration) throws {
+    var options = SQLiteCommitLog.Options()
+    options.copyWaitMax = wait
+    let log = try openAndRemove(options)
+    let checkpointer = try #require(log.open?.checkpointer)
+    beforeCopy {
+      // Ends when the stop has begun.
+      while !checkpointer.hasEnded(.max) { usleep(1_000) }
+    }
+    defer { FileCalls.setFaults(nil) }
+    #expect(throws: StorageError.self) { try log.check() }
+    let failure = #expect(throws: StorageError.self) { try log.close() }
+    let words = failure.map { "\($0)" } ?? ""
+    if wait == .zero {
+      #expect(words.contains("the daemon stopped before the copy was complete"), "\(words)")
+      #expect(try copies() == [])
+    } else {
+      #expect(words.contains("is in \(database).saved-4"), "\(words)")
+      #expect(try copies() == ["widgetd.db.saved-4"])
+      #expect(StoreInspection(database + ".saved-4").isSound)
+    }
+    // The database and its log are complete in every case.
+    try manager.moveItem(atPath: away, toPath: database)
+    #expect(try widgets(of: state).count == Self.revisions.count + 300)
+  }
+
+  @Test func `a start removes the incomplete copy of a killed process`() throws {
+    try prepare()
+    let unfinished = Checkpointer.temporaryCopy(of: database)
+    #expect(manager.createFile(atPath: unfinished, contents: Data([1, 2, 3])))
+    #expect(try widgets(of: state) == ["w1", "w2", "w3"])
+    #expect(try copies() == [])
   }
 }

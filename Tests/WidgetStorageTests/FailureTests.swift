@@ -335,8 +335,10 @@ import WidgetModel
     .locked(path: "/p", pid: 1), .locked(path: "/p", pid: nil),
     .cannotOpen(path: "/p", detail: "d"), .unrepresentable(path: "/p", detail: "d"),
     .closed(path: "/p"), .lost(path: "/p", detail: "is missing. Put it back"),
-    .removed(path: "/p", detail: "was removed", lastRevision: 1, copy: nil),
-    .removed(path: "/p", detail: "was removed", lastRevision: 1, copy: "/q"),
+    .removed(
+      path: "/p", detail: "was removed", lastRevision: 1, copy: .failed(reason: "no room")),
+    .removed(path: "/p", detail: "was removed", lastRevision: 1, copy: .underWay(path: "/q")),
+    .removed(path: "/p", detail: "was removed", lastRevision: 1, copy: .saved(path: "/q")),
     .unexpected(path: "/p", detail: "d"),
   ])
   func `every message names the path first and then what to do`(error: StorageError) {
