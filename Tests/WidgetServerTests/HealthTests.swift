@@ -134,6 +134,28 @@ import WidgetTransport
     }
   }
 
+  @Test func `everybody is told when the copy of a removed store is complete`() async throws {
+    try await withServer { server in
+      func fail(_ copy: SavedCopy) {
+        server.log.failure = .removed(
+          path: "/db", detail: "was removed", lastRevision: 0, copy: copy)
+      }
+      let client = try server.connect()
+      fail(.underWay(path: "/db.saved-0"))
+      #expect(try client.health() == .notServing)
+      let begun = try server.onLoop { ($0.storage.version, $0.storage.failure?.message ?? "") }
+      #expect(begun.1.contains("is saving everything up to revision 0 to /db.saved-0"))
+      // The same state is not told twice.
+      #expect(try client.health() == .notServing)
+      #expect(try server.onLoop { $0.storage.version } == begun.0)
+      fail(.saved(path: "/db.saved-0"))
+      #expect(try client.health() == .notServing)
+      let ended = try server.onLoop { ($0.storage.version, $0.storage.failure?.message ?? "") }
+      #expect(ended.0 == begun.0 + 1)
+      #expect(ended.1.contains("Everything up to revision 0 is in /db.saved-0"))
+    }
+  }
+
   @Test(arguments: [
     ("subscriptions_unauthorized_per_uid_max", 2, 9), ("subscriptions_unauthorized_max", 9, 2),
   ])

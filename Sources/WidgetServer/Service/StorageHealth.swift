@@ -14,7 +14,8 @@ final class StorageHealth {
   var onChange: () -> Void = {}
   /// The failure of the last attempt to store. Nil if the store takes changes.
   private(set) var failure: StoreFailure?
-  /// Counts how often the store began to take changes, or to refuse them.
+  /// Counts what readers must be told: how often the store began to take changes or to refuse them,
+  /// and news about the copy of a removed store.
   private(set) var version: UInt64 = 0
   /// Whether the files of the store are missing, so that nothing can be stored.
   private(set) var isRemoved = false
@@ -94,7 +95,7 @@ final class StorageHealth {
   }
 
   private func note(_ error: StorageError?) {
-    let (before, wasRemoved) = (failure != nil, isRemoved)
+    let (before, wasRemoved, lastMessage) = (failure != nil, isRemoved, failure?.message)
     if let error {
       failure = StoreFailure(message: "\(error)", since: failure?.since ?? context.clock.now)
     } else {
@@ -108,8 +109,24 @@ final class StorageHealth {
     } else if wasRemoved, !isRemoved {
       context.logger.notice("the store is back; the daemon serves again")
     }
-    if before != (failure != nil) { version += 1 }
-    if before != (failure != nil) || wasRemoved != isRemoved { onChange() }
+    let isCopyNews = isRemoved && wasRemoved && failure?.message != lastMessage
+    if isCopyNews, let error { logCopy(error) }
+    if before != (failure != nil) || isCopyNews { version += 1 }
+    if before != (failure != nil) || wasRemoved != isRemoved || isCopyNews { onChange() }
+  }
+
+  /// Logs the end of the copy of a removed store.
+  private func logCopy(_ error: StorageError) {
+    guard case .removed(_, _, _, let copy) = error else { return }
+    switch copy {
+    case .underWay: break
+    case .saved(let path):
+      context.logger.notice(
+        "the removed store was saved to a file", metadata: ["path": "\(path)", "error": "\(error)"])
+    case .failed:
+      context.logger.error(
+        "the removed store could not be saved", metadata: ["error": "\(error)"])
+    }
   }
 
   /// Forgets a failure, because another process continues with the store and finds out by itself.
