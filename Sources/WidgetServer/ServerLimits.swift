@@ -37,6 +37,8 @@ public struct ServerLimits: Hashable, Sendable {
   public var metadataBytesMax = 16 << 10
   /// The maximum number of streams that a gRPC connection may reset within half a minute.
   public var streamResetsMax = 10_000
+  /// The maximum number of open streams.
+  public var subscriptionsMax = 65_536
   /// The maximum number of open streams of one user.
   public var subscriptionsPerUIDMax = 16_384
   /// The maximum number of open streams of all users who may only ask for health. The same number
@@ -47,6 +49,8 @@ public struct ServerLimits: Hashable, Sendable {
   /// The maximum memory of the filters of one user's open streams, in bytes: compiled expressions,
   /// and all other terms.
   public var selectorMemoryBytesPerUIDMax = 32 << 20
+  /// The same for the open streams of all users.
+  public var selectorMemoryBytesTotalMax = 128 << 20
   /// The maximum number of providers of one user that have a session.
   public var providersPerUIDMax = 256
   /// The maximum number of unacknowledged events that a provider is sent.
@@ -161,6 +165,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("streams_per_connection_max", \.streamsPerConnectionMax),
       ("metadata_bytes_max", \.metadataBytesMax),
       ("stream_resets_max", \.streamResetsMax),
+      ("subscriptions_max", \.subscriptionsMax),
       ("subscriptions_per_uid_max", \.subscriptionsPerUIDMax),
       ("subscriptions_unauthorized_max", \.subscriptionsUnauthorizedMax),
       ("subscriptions_unauthorized_per_uid_max", \.subscriptionsUnauthorizedPerUIDMax),
@@ -178,6 +183,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("selector_expression_bytes_max", \.store.selectorExpressionBytesMax),
       ("selector_memory_bytes_max", \.store.selectorMemoryBytesMax),
       ("selector_memory_bytes_per_uid_max", \.selectorMemoryBytesPerUIDMax),
+      ("selector_memory_bytes_total_max", \.selectorMemoryBytesTotalMax),
       ("blob_bytes_max", \.blobBytesMax),
       ("blob_bytes_per_uid_max", \.blobBytesPerUIDMax),
       ("blob_bytes_total_max", \.blobBytesTotalMax),

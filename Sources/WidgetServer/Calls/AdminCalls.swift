@@ -113,9 +113,11 @@ extension ServiceLoop {
       "connections_per_uid_max": connections.shares.highestCount,
       "kind_memory_bytes_per_uid_max": context.store.highestKindMemory,
       "connections_unauthorized_max": connections.shares.unauthorizedCount,
+      "subscriptions_max": context.streamAccounts.count,
       "subscriptions_per_uid_max": context.streamAccounts.highestCount,
       "subscriptions_unauthorized_max": context.streamAccounts.unauthorizedCount,
       "selector_memory_bytes_per_uid_max": context.streamAccounts.highestSelectorBytes,
+      "selector_memory_bytes_total_max": context.streamAccounts.selectorBytes,
       "providers_per_uid_max": providers.table.highestCount,
     ].mapValues { UInt64(clamping: $0) }
     response.providers = UInt64(providers.table.count)

@@ -253,6 +253,8 @@ extension RPCStatus {
       case "selector_memory_bytes_per_uid_max", "subscriptions_per_uid_max",
         "subscriptions_unauthorized_per_uid_max":
         "Close one of your streams"
+      case "subscriptions_max", "selector_memory_bytes_total_max":
+        "Close one of your streams, or try again when other users have closed theirs"
       case "subscriptions_unauthorized_max":
         "You may only ask for health, with few streams and calls at a time: try again later"
       case "theme_overrides_max": "Remove values from the theme"

@@ -42,7 +42,7 @@ final class Providers {
     }
     guard method == .provide else { throw .wrongShape(method) }
     guard context.phase == .serving else { throw .shuttingDown }
-    try context.openStream(of: peer)
+    try context.openStream(of: peer, level)
     let session = ServedSession(
       id: context.takeStreamID(), peer: peer, sink: sink, output: output,
       quietPlace: delivery.quietPlace)

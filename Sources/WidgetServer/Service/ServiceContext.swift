@@ -341,10 +341,10 @@ final class ServiceContext {
 
   /// Refuses a stream that `openStream` would refuse.
   func checkStream(
-    of peer: Peer, selecting selector: Selector, termBytes: Int
+    of peer: Peer, _ level: AccessPolicy.Level, selecting selector: Selector, termBytes: Int
   ) throws(RPCStatus) {
     let selectorBytes = store.expressionBytes(of: selector) + selector.idSetBytes + termBytes
-    try streamAccounts.check(for: peer.uid, .client, selectorBytes: selectorBytes, limits)
+    try streamAccounts.check(for: peer.uid, level, selectorBytes: selectorBytes, limits)
   }
 
   /// Counts a stream that waits to be opened, if its user may have one more.

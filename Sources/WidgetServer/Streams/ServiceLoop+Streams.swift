@@ -23,13 +23,15 @@ extension ServiceLoop {
       let request = try context.decode(WatchWidgetsRequest.self, payload)
       let reservation = try reserve(WatchGroup.Filter(request).decodedBytes)
       return WaitingStream(reservation) { () throws(RPCStatus) in
-        WatchStream(try streams.open(request, sink: sink, peer: peer), of: streams)
+        WatchStream(
+          try streams.open(request, sink: sink, peer: peer, level: level), of: streams)
       }
     case .watchEvents:
       let request = try context.decode(WatchEventsRequest.self, payload)
       let reservation = try reserve(WatchGroup.Filter(request).decodedBytes)
       return WaitingStream(reservation) { () throws(RPCStatus) in
-        WatchStream(try streams.open(request, sink: sink, peer: peer), of: streams)
+        WatchStream(
+          try streams.open(request, sink: sink, peer: peer, level: level), of: streams)
       }
     case .watchHealth:
       let request = try context.decode(HealthCheckRequest.self, payload)

@@ -47,7 +47,8 @@ final class WatchStreams {
 
   /// Opens a stream of state. Throws the call's status if it cannot be opened.
   func open(
-    _ request: WatchWidgetsRequest, sink: any StreamSink, peer: Peer
+    _ request: WatchWidgetsRequest, sink: any StreamSink, peer: Peer,
+    level: AccessPolicy.Level = .client
   ) throws(RPCStatus) -> Subscription {
     try context.checkTerms(request.selector, request.readMask)
     guard (0...WatchWidgetsRequest.upcomingEntriesMax).contains(request.upcomingEntries) else {
@@ -58,7 +59,7 @@ final class WatchStreams {
       throw .invalidField(
         "include_events", "A redacted watch has no events; leave one of them out.")
     }
-    let group = try checkedGroup(WatchGroup.Filter(request), of: peer)
+    let group = try checkedGroup(WatchGroup.Filter(request), of: peer, level)
     let position: StreamCursor.Position
     if request.resumeToken.isEmpty {
       position = .transferring(
@@ -79,7 +80,7 @@ final class WatchStreams {
       throw .invalidField("batch_delay", "0 to \(batchDelayMax) is allowed.")
     }
     let subscription = try add(
-      group: group, sink: sink, peer: peer, position: position,
+      group: group, sink: sink, peer: peer, level: level, position: position,
       eventCursor: request.afterSequence.map(context.eventCursor),
       options: Subscription.Options(request))
     // The daemon does not know which entries an earlier stream sent in advance.
@@ -98,15 +99,16 @@ final class WatchStreams {
 
   /// Opens a stream of events. Throws the call's status if it cannot be opened.
   func open(
-    _ request: WatchEventsRequest, sink: any StreamSink, peer: Peer
+    _ request: WatchEventsRequest, sink: any StreamSink, peer: Peer,
+    level: AccessPolicy.Level = .client
   ) throws(RPCStatus) -> Subscription {
     try context.checkTerms(request.selector, .all)
     try context.checkTerms(request.names.count, of: "names")
     // The reader is not caught up with events: the events between the cursor and the last round
     // come first.
     let subscription = try add(
-      group: try checkedGroup(WatchGroup.Filter(request), of: peer), sink: sink,
-      peer: peer, position: .behind(context.store.revision),
+      group: try checkedGroup(WatchGroup.Filter(request), of: peer, level), sink: sink,
+      peer: peer, level: level, position: .behind(context.store.revision),
       eventCursor: request.afterSequence.map(context.eventCursor))
     rounds.send(
       WatchEventsResponse.opened(
@@ -119,9 +121,10 @@ final class WatchStreams {
 
   /// The group of a filter. The limits come first, because a new group of many terms takes long.
   private func checkedGroup(
-    _ filter: WatchGroup.Filter, of peer: Peer
+    _ filter: WatchGroup.Filter, of peer: Peer, _ level: AccessPolicy.Level
   ) throws(RPCStatus) -> WatchGroup {
-    try context.checkStream(of: peer, selecting: filter.selector, termBytes: filter.termBytes)
+    try context.checkStream(
+      of: peer, level, selecting: filter.selector, termBytes: filter.termBytes)
     return rounds.group(filter)
   }
 
@@ -143,11 +146,12 @@ final class WatchStreams {
 
   /// - Parameter id: nil for a new one; else that of a stream that is taken over.
   private func add(
-    group: WatchGroup, sink: any StreamSink, peer: Peer, position: StreamCursor.Position,
-    eventCursor: UInt64?, options: Subscription.Options = .init(), id: UInt64? = nil
+    group: WatchGroup, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level = .client,
+    position: StreamCursor.Position, eventCursor: UInt64?,
+    options: Subscription.Options = .init(), id: UInt64? = nil
   ) throws(RPCStatus) -> Subscription {
     try context.openStream(
-      of: peer, selecting: group.filter.selector, termBytes: group.termBytes,
+      of: peer, level, selecting: group.filter.selector, termBytes: group.termBytes,
       isTakenOver: id != nil)
     let subscription = Subscription(
       id: id ?? context.takeStreamID(), uid: peer.uid, sink: sink, group: group,
