@@ -92,6 +92,8 @@ public struct ServerLimits: Hashable, Sendable {
   public var blobBytesTotalMax = 256 << 20
   /// The maximum number of blobs of one user.
   public var blobsPerUIDMax = 64
+  /// The maximum number of blobs of clients, because each blob is an open file.
+  public var blobsMax = 1_024
   /// The maximum number of RefreshWidgets calls for one kind in an hour, if the kind has no limit.
   public var refreshesPerHourMax = 600
   /// The maximum time that the daemon keeps an unused blob, in seconds.
@@ -188,6 +190,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("blob_bytes_per_uid_max", \.blobBytesPerUIDMax),
       ("blob_bytes_total_max", \.blobBytesTotalMax),
       ("blobs_per_uid_max", \.blobsPerUIDMax),
+      ("blobs_max", \.blobsMax),
       ("blob_idle_seconds", \.blobIdleSeconds),
       ("frame_bytes_target", \.frameBytesTarget),
       ("eager_changes_max", \.eagerChangesMax),

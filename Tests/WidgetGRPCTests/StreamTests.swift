@@ -179,6 +179,28 @@
       }
     }
 
+    @Test func `a gRPC stream beyond the limit for all users is refused until another ends`()
+      async throws
+    {
+      try await withServer(limits: .with { $0.subscriptionsMax = 2 }) { server in
+        let client = try server.connect()
+        let first = try Watcher(client).sync()
+        let second = try Watcher(server.connect()).sync()
+        let watch = try client.start("Watch", HealthCheckRequest(), service: RawHTTP2.health)
+        for stream in [try client.watch(), watch] {
+          let ending = try client.ending(of: stream)
+          #expect(ending.code == 8)
+          #expect(ending.reason == "QUOTA_EXCEEDED")
+          #expect(
+            ending.details?.errorInfo?.metadata == ["limit": "subscriptions_max", "maximum": "2"])
+        }
+        try client.reset(first.stream)
+        try server.eventually("there is room") { $0.streams.count == 1 }
+        try Watcher(client).sync()
+        withExtendedLifetime(second) {}
+      }
+    }
+
     @Test func `users who may only ask for health have few gRPC streams`()
       async throws
     {

@@ -140,6 +140,30 @@ struct BlobTableTests {
     #expect(add(8, by: 2) == nil)
   }
 
+  @Test func `clients have few blobs together, also without content, and owners have others`()
+    throws
+  {
+    var table = BlobTable(folder: "/tmp")
+    var limits = limits
+    limits.blobsMax = 3
+    func add(by uid: UInt32, isOwner: Bool = false) -> RPCStatus? {
+      do throws(RPCStatus) {
+        _ = try table.add(UploadBlobRequest(data: []), by: uid, isOwner: isOwner, at: start, limits)
+        return nil
+      } catch { return error }
+    }
+    for uid in [0, 1, 2, 3] as [UInt32] { #expect(add(by: uid, isOwner: uid == 0) == nil) }
+    #expect(add(by: 4)?.errorInfo?.metadata == ["limit": "blobs_max", "maximum": "3"])
+    #expect(add(by: 0, isOwner: true) == nil)
+    // The files of forgotten blobs are open until they are freed.
+    table.expire(at: start + .seconds(60))
+    #expect(table.unusedCount == 5)
+    #expect(add(by: 4)?.errorInfo?.metadata["limit"] == "blobs_max")
+    while table.unusedUID != nil { table.freePart() }
+    #expect(add(by: 4) == nil)
+    table.removeAll()
+  }
+
   @Test func `a blob that nobody uses expires`() throws {
     var table = BlobTable(folder: "/tmp")
     let id = try table.add(UploadBlobRequest(data: [1]), by: 1, at: start, limits).blobID

@@ -55,6 +55,49 @@ import WidgetProto
     }
   }
 
+  @Test func `a stream above the limit for all users is refused`() async throws {
+    try await withServer(limits: .with { $0.subscriptionsMax = 2 }) { server in
+      let client = try server.connect()
+      let first = try Watcher(client).sync()
+      let events = try server.connect().watchEvents()
+      guard case .opened? = try events.next() else { throw TestFault("not opened") }
+      let refused = ["limit": "subscriptions_max", "maximum": "2"]
+      for status in [
+        try server.connect().watch().end(), try server.connect().watchEvents().end(),
+        try server.connect().watchHealth("").end(), try RawProvider(server.connect()).stream.end(),
+      ] {
+        #expect(status?.code == .resourceExhausted)
+        #expect(status?.reason == "QUOTA_EXCEEDED")
+        #expect(status?.errorInfo?.metadata == refused)
+        #expect(status?.errorInfo?.domain == "widgetd")
+      }
+      let stats = try client.stats()
+      #expect(stats.limits["subscriptions_max"] == 2 && stats.usage["subscriptions_max"] == 2)
+      try client.unsubscribe(first.mirror.subscriptionID)
+      try Watcher(server.connect()).sync()
+      withExtendedLifetime(events) {}
+    }
+  }
+
+  @Test func `a stream of an owner has a place while clients have all of theirs`() async throws {
+    try await withServer(limits: .with { $0.subscriptionsMax = 8 }) { server in
+      try server.onLoop { service in
+        let peer = Peer(uid: 1, gid: 1, pid: 1)
+        for _ in 0..<7 { try service.context.reserveStream(of: peer, .client, bytes: 0) }
+        #expect(throws: RPCStatus.quotaExceeded("subscriptions_max", 8)) {
+          try service.context.reserveStream(of: peer, .client, bytes: 0)
+        }
+      }
+      let client = try server.connect()
+      let watcher = try Watcher(client).sync()
+      try client.unsubscribe(watcher.mirror.subscriptionID)
+      let events = try client.watchEvents()
+      guard case .opened(let opened)? = try events.next() else { throw TestFault("not opened") }
+      try client.unsubscribe(opened.subscriptionID)
+      try RawProvider(server.connect()).open()
+    }
+  }
+
   @Test func `more keys than a quota allows are refused before they are sorted`() async throws {
     try await withServer { server in
       let client = try server.connect()
@@ -117,6 +160,27 @@ import WidgetProto
       #expect((UInt64(bytes)...UInt64(maximum)).contains(usage))
       try client.unsubscribe(first.mirror.subscriptionID)
       try Watcher(server.connect(), request).sync()
+    }
+  }
+
+  @Test func `a stream whose filter exceeds the memory for all users is refused`() async throws {
+    try await withServer(limits: .with { $0.selectorMemoryBytesTotalMax = 10_000 }) { server in
+      let client = try server.connect()
+      let request = WatchEventsRequest(names: [String(repeating: "x", count: 6_000)])
+      let first = try client.watchEvents(request)
+      guard case .opened? = try first.next() else { throw TestFault("not opened") }
+      let status = try #require(try server.connect().watchEvents(request).end())
+      #expect(status.reason == "QUOTA_EXCEEDED")
+      #expect(
+        status.errorInfo?.metadata
+          == ["limit": "selector_memory_bytes_total_max", "maximum": "10000"])
+      let usage = try client.stats().usage["selector_memory_bytes_total_max"] ?? 0
+      #expect((6_000...6_100).contains(usage))
+      client.close()
+      try server.eventually { $0.context.streamAccounts.selectorBytes == 0 }
+      guard case .opened? = try server.connect().watchEvents(request).next() else {
+        throw TestFault("not opened")
+      }
     }
   }
 

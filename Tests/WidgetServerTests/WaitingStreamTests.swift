@@ -99,6 +99,33 @@ import WidgetProto
     }
   }
 
+  @Test func `waiting streams of all users have a limit, and owners open some more`() async throws {
+    try await withServer(limits: .with { $0.subscriptionsMax = 16 }) { server in
+      try server.onLoop { service in
+        func limit(of uid: UInt32, _ level: AccessPolicy.Level) -> String? {
+          Self.limit {
+            try Self.prepare(.watchHealth, HealthCheckRequest(), of: uid, level, in: service)
+          }
+        }
+        let waiting = try (1...14 as ClosedRange<UInt32>).map {
+          try Self.prepare(.watchEvents, WatchEventsRequest(), of: $0, in: service)
+        }
+        #expect(limit(of: 15, .client) == "subscriptions_max")
+        #expect(limit(of: 15, .nothing) == "subscriptions_max")
+        let widgets = try Self.prepare(
+          .watchWidgets, WatchWidgetsRequest(), of: 0, .owner, in: service)
+        let events = try Self.prepare(
+          .watchEvents, WatchEventsRequest(), of: 0, .owner, in: service)
+        for stream in [widgets, events] { _ = try stream.open() }
+        #expect(limit(of: 0, .owner) == "subscriptions_max")
+        for stream in waiting { stream.drop() }
+        #expect(limit(of: 15, .client) == nil)
+        for stream in service.streams.all { service.streams.forget(stream) }
+        #expect(service.context.streamAccounts.count == 0)
+      }
+    }
+  }
+
   @Test func `users who may only ask for health have few bytes of waiting streams together`()
     async throws
   {

@@ -27,6 +27,7 @@ struct BlobTable {
   /// The file of a forgotten blob.
   private struct UnusedFile {
     let uid: UInt32
+    let isOwners: Bool
     let file: CInt
     var size: Int
   }
@@ -153,6 +154,9 @@ struct BlobTable {
     guard count < limits.blobsPerUIDMax else {
       throw .quotaExceeded("blobs_per_uid_max", limits.blobsPerUIDMax)
     }
+    guard isOwner || sharedFileCount < limits.blobsMax else {
+      throw .quotaExceeded("blobs_max", limits.blobsMax)
+    }
     try admit(request.data.count, after: 0, of: uid, isOwner, limits)
     let file = try makeFile()
     do throws(RPCStatus) { try BlobTable.write(request.data, to: file, at: 0) } catch {
@@ -164,6 +168,11 @@ struct BlobTable {
       uid: uid, isOwners: isOwner, file: file, name: request.name, contentType: request.contentType,
       size: request.data.count, expiry: expiry)
     return id
+  }
+
+  /// The number of open files of clients, also those of forgotten blobs.
+  private var sharedFileCount: Int {
+    blobs.values.count { !$0.isOwners } + unused.count { !$0.isOwners }
   }
 
   private func admit(
@@ -183,7 +192,8 @@ struct BlobTable {
   }
 
   private mutating func forget(_ id: String, _ blob: Blob) {
-    unused.append(UnusedFile(uid: blob.uid, file: blob.file, size: blob.size))
+    unused.append(
+      UnusedFile(uid: blob.uid, isOwners: blob.isOwners, file: blob.file, size: blob.size))
     blobs[id] = nil
   }
 

@@ -234,7 +234,8 @@ extension RPCStatus {
         "You may only ask for health: send smaller requests, and fewer at a time"
       case "selector_terms_max": "Name fewer ids, kinds and labels in one request"
       case "scan_cost_max": "List the widgets (`widgetctl ls`), and name their ids"
-      case "blob_bytes_total_max": "Try again when other users have deleted their uploaded files"
+      case "blob_bytes_total_max", "blobs_max":
+        "Try again when other users have deleted their uploaded files"
       case "widget_bytes_max" where field != nil:
         hasMost ? "Make the value smaller" : "Make the values of the widget smaller"
       case "blob_bytes_max": "Upload a smaller file"
