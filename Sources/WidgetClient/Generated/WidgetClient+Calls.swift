@@ -154,8 +154,8 @@ extension WidgetClient {
   }
 
   /// Adds a piece to a blob, or begins a blob. If the blob already contains the piece, the call is a retry
-  /// and succeeds. RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) above `blob_bytes_max`, `blobs_per_uid_max` or
-  /// `blob_bytes_per_uid_max`.
+  /// and succeeds. RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) above `blob_bytes_max`, `blobs_per_uid_max`,
+  /// `blob_bytes_per_uid_max`, `blobs_max` or `blob_bytes_total_max`.
   public func uploadBlob(
     _ request: UploadBlobRequest, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> UploadBlobResponse {
