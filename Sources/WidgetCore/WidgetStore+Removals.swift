@@ -65,7 +65,7 @@ extension WidgetStore {
   }
 
   /// The number of kept removals of widgets and keys.
-  public var removalCount: Int { tombstones.count }
+  public var removalCount: Int { tombstones.count - forgottenCount }
 
   /// Whether removals of widgets or keys after a cursor are so many that later ones could soon push
   /// them out.
@@ -101,6 +101,39 @@ extension WidgetStore {
       }
     }
     return range.lowerBound
+  }
+}
+
+/// The end of removals.
+extension WidgetStore {
+  /// A group frees this many forgotten removals, and as many as it has added. So it frees no
+  /// thousands that others have added, and the number of forgotten removals does not grow.
+  static let removalsFreedMax = 512
+
+  /// Whether forgotten removals wait for the ends of further groups, which free them.
+  public var hasForgottenRemovals: Bool { forgottenCount > 0 }
+
+  /// Forgets the oldest removals, and all removals of their revisions.
+  mutating func compact(upTo retained: Revision) {
+    var left = removalCount
+    while left > 0, case let next = tombstones[tombstones.count - left].revision, next <= retained,
+      left > limits.tombstonesLeft || next == compactRevision
+    {
+      compactRevision = next
+      left -= 1
+    }
+    forgottenCount = tombstones.count - left
+  }
+
+  /// Frees forgotten removals, and the keys that they removed.
+  mutating func freeRemovals(added: Int) {
+    let count = min(forgottenCount, WidgetStore.removalsFreedMax + max(0, added))
+    for _ in 0..<count {
+      let removal = tombstones.removeFirst()
+      guard case .key(let key, let part, let slot, let created) = removal.what else { continue }
+      records.purge(key, of: part, in: slot, createdAt: created, removedAt: removal.revision)
+    }
+    forgottenCount -= count
   }
 }
 

@@ -34,6 +34,10 @@ public struct WidgetStore: ~Copyable {
   /// The content of widgets, and the schemas of the registered kinds.
   var contents = ContentMaker()
   var tombstones: Deque<Removal> = []
+  /// The number of tombstones that no reader needs any more, the oldest ones. They wait to be freed.
+  var forgottenCount = 0
+  /// The number of tombstones at the end of the last group.
+  private var tombstoneCountAtGroup = 0
   var events: EventRing
   var unacknowledged = UnacknowledgedEvents()
   /// Kinds whose events were forgotten since the last group that was stored.
@@ -147,6 +151,8 @@ public struct WidgetStore: ~Copyable {
     records = other.records.copy()
     contents = other.contents
     tombstones = other.tombstones
+    forgottenCount = other.forgottenCount
+    tombstoneCountAtGroup = other.tombstoneCountAtGroup
     events = other.events
     unacknowledged = other.unacknowledged
     unstoredLosses = other.unstoredLosses
@@ -218,6 +224,7 @@ public struct WidgetStore: ~Copyable {
     }
     tombstones = Deque(
       removals.filter { $0.revision > compactRevision }.sorted { $0.revision < $1.revision })
+    tombstoneCountAtGroup = tombstones.count
   }
 
   // MARK: - Reading
@@ -464,26 +471,15 @@ public struct WidgetStore: ~Copyable {
       unacknowledged.trim(countMax: limits.eventsKeptMax, bytesMax: limits.eventBytesKeptMax))
     ledger.expire(at: now)
     ledger.trim(countMax: limits.requestsKeptMax, bytesMax: limits.requestBytesKeptMax)
-    if tombstones.count > limits.tombstonesMax { compact(upTo: retained) }
+    if removalCount > limits.tombstonesMax { compact(upTo: retained) }
+    if hasForgottenRemovals { freeRemovals(added: tombstones.count - tombstoneCountAtGroup) }
+    tombstoneCountAtGroup = tombstones.count
     // Ids stay unique without the remembered numbers: the search begins at 1 again.
     if numbering.count > WidgetStore.numberedKindsMax { numbering.removeAll() }
   }
 
   /// Takes back everything since the last group. O(changes). Only for a revocable store.
   public mutating func rollbackGroup() { undo(to: .group) }
-
-  /// Forgets the oldest removals, and all removals of their revisions.
-  private mutating func compact(upTo retained: Revision) {
-    while let first = tombstones.first, first.revision <= retained,
-      tombstones.count > limits.tombstonesLeft || first.revision == compactRevision
-    {
-      tombstones.removeFirst()
-      compactRevision = first.revision
-      guard case .key(let key, let part, let slot, let created) = first.what else { continue }
-      records.purge(
-        key, of: part, in: slot, createdAt: created, removedAt: first.revision)
-    }
-  }
 }
 
 extension TombstoneImage {

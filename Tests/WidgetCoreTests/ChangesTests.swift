@@ -258,6 +258,46 @@ struct CompactionTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `removals that were kept for a reader are forgotten at once, and freed in parts`()
+    throws
+  {
+    let ids = (1...2_000).compactMap { WidgetID("w\($0)") }
+    var store = try Store(widgets: ids, limits: .with { $0.tombstonesMax = 4 })
+    let cursor = store.revision
+    for id in ids {
+      try store.delete(id)
+      store.commitGroup(at: .at(0), retaining: cursor)
+    }
+    #expect(store.removalCount == 2_000 && store.compactRevision == 0)
+    var waiting: [Int] = []
+    repeat {
+      store.commitGroup(at: .at(0))
+      waiting.append(store.forgottenCount)
+      #expect(store.compactRevision == store.revision - 2 && store.removalCount == 2)
+      #expect(store.checkInvariants() == [])
+    } while store.forgottenCount > 0
+    #expect(waiting == [1_486, 974, 462, 0])
+  }
+
+  /// A group that removes one key would otherwise pay for all keys of an earlier one.
+  @Test func `the keys of one revision are forgotten at once, and freed in parts`() throws {
+    var store = Store(limits: .with { $0.tombstonesMax = 0 })
+    let keys = (0..<1_000).map { "k\($0)" }
+    try store.create("a", data: ValueMap(keys.map { .init(key: $0, value: .int(1)) }))
+    try store.unset("a", keys)
+    store.commitGroup(at: .at(0), retaining: 0)
+    try store.set("a", ["k0": .int(2)])
+    store.commitGroup(at: .at(0))
+    #expect(store.compactRevision == 2 && store.forgottenCount == 488)
+    #expect(store.records.first.map { $0.data.slots.count < 500 } == true)
+    #expect(try store.changes(since: 2).changes.count == 1)
+    #expect(store.checkInvariants() == [])
+    store.commitGroup(at: .at(0))
+    #expect(store.forgottenCount == 0)
+    #expect(store.records.first?.data.revisedEntries.map(\.key) == ["k0"])
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `compaction never splits the removals of a revision`() throws {
     let specs = (1...6).compactMap { WidgetID("w\($0)") }.map { WidgetSpec(id: $0, kind: "k") }
     var store = Store(limits: .with { $0.tombstonesMax = 4 })

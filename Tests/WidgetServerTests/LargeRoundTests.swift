@@ -135,6 +135,26 @@ import WidgetProto
     }
   }
 
+  @Test func `removals that nobody needs any more are freed in the turns that follow`() async throws
+  {
+    let limits = ServerLimits.with { $0.store.tombstonesMax = 8 }
+    try await withServer(limits: limits, log: TestLog.State(image: Self.image())) { server in
+      try server.onLoop { service in
+        service.turn.open()
+        let caller = Caller(uid: 0, pid: 0, client: "")
+        for number in 0..<Self.count {
+          try service.context.commit(.delete(.make("w\(number)")), by: caller)
+        }
+      }
+      // The turn after the round forgets them.
+      try server.eventually {
+        $0.turn.open()
+        return $0.context.store.removalCount <= 8
+      }
+      try server.eventually { !$0.context.store.hasForgottenRemovals }
+    }
+  }
+
   @Test func `a delay of changes and the events come before the parts`() async throws {
     let limits = ServerLimits.with { $0.eagerChangesMax = 100 }
     try await withServer(limits: limits, log: TestLog.State(image: Self.image())) { server in

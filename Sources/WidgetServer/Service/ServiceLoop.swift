@@ -140,7 +140,7 @@ final class ServiceLoop {
     streams.rounds.endTurn()
     turn.close(
       hasMore: context.work.hasMore || streams.rounds.hasMore || providers.hasMore
-        || providers.stale.hasMore || time.hasMore)
+        || providers.stale.hasMore || time.hasMore || context.store.hasForgottenRemovals)
     scheduleStoreDeadline()
     scheduleMemoryLook()
   }

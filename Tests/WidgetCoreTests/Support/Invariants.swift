@@ -82,11 +82,15 @@ extension WidgetStore {
   private func checkTombstones(_ expect: (Bool, @autoclosure () -> String) -> Void) {
     var keys: Set<String> = []
     var last = compactRevision
-    for removal in tombstones.map({ $0 }) {
-      expect(removal.revision > compactRevision, "a removal is older than the compact revision")
-      expect(removal.revision >= last, "removals are out of order")
+    for (index, removal) in tombstones.map({ $0 }).enumerated() {
+      if index < forgottenCount {
+        expect(removal.revision <= compactRevision, "a forgotten removal is needed")
+      } else {
+        expect(removal.revision > compactRevision, "a removal is older than the compact revision")
+        expect(removal.revision >= last, "removals are out of order")
+        last = removal.revision
+      }
       expect(removal.revision <= revision, "a removal is newer than the store")
-      last = removal.revision
       if case .key(let key, let part, let slot, _) = removal.what {
         keys.insert("\(slot) \(part) \(removal.revision) \(Array(key.utf8))")
       }

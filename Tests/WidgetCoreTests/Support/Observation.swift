@@ -59,7 +59,7 @@ extension WidgetStore {
       numbering: numbering.filter { $0.value > 0 },
       lastEventSequence: lastEventSequence,
       eventSequenceCeiling: eventSequenceCeiling,
-      removals: tombstones.map { removal in
+      removals: tombstones.dropFirst(forgottenCount).map { removal in
         switch removal.what {
         case .widget(let tombstone):
           .init(revision: removal.revision, widget: tombstone.id, key: nil)

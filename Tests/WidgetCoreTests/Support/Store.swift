@@ -43,9 +43,11 @@ struct Store {
       requestID: requestID, of: uid, fingerprint: fingerprint, response: response, at: now)
   }
 
-  mutating func commitGroup(at now: RunningTime, onlyRemoved: Bool = false) {
+  mutating func commitGroup(
+    at now: RunningTime, retaining retained: Revision = .max, onlyRemoved: Bool = false
+  ) {
     detach()
-    box.store.commitGroup(at: now, onlyRemoved: onlyRemoved)
+    box.store.commitGroup(at: now, retaining: retained, onlyRemoved: onlyRemoved)
   }
 
   /// Advances like the daemon: reserves revisions if necessary, in a separate group. Returns the
@@ -160,6 +162,9 @@ struct Store {
   var hasPendingGroup: Bool { box.store.hasPendingGroup }
   var pendingBytes: Int { box.store.pendingBytes }
   var chunkCount: Int { box.store.chunkCount }
+  var removalCount: Int { box.store.removalCount }
+  /// The number of forgotten removals that are not freed.
+  var forgottenCount: Int { box.store.forgottenCount }
   /// The kept answers, oldest first.
   var answers: [RequestImage] { box.store.ledger.newest(.max) }
   var journalCount: Int { box.store.journal.inverses.count + box.store.records.inverses.count }
