@@ -60,6 +60,39 @@ import WidgetProto
     #expect(work.done == 3 && !queue.hasMore)
   }
 
+  /// Work that submits other work.
+  private final class Submitting: SlicedWork {
+    let share = WorkShare(uid: 1)
+    let body: () -> Void
+
+    init(_ body: @escaping () -> Void) { self.body = body }
+
+    func work(_ slice: TimeSlice) -> Bool {
+      body()
+      return false
+    }
+
+    func abandon() {}
+  }
+
+  /// The time would count for both.
+  @Test func `work that is submitted in a slice waits for the end of the slice`() {
+    let inner = parts(cost: .microseconds(50), count: 1)
+    var wasDone: Int?
+    let outer = Submitting { [queue] in
+      queue.submit(inner)
+      wasDone = inner.done
+    }
+    queue.submit(outer)
+    #expect(wasDone == 0 && queue.hasMore)
+    queue.serve()
+    #expect(inner.done == 1 && !queue.hasMore)
+    // Work is done at once again.
+    inner.left = 1
+    queue.submit(inner)
+    #expect(inner.done == 2)
+  }
+
   @Test func `a turn has a bounded length, however much work waits`() {
     let works = (0..<16).map { _ in parts(cost: .microseconds(50)) }
     for work in works { queue.submit(work) }

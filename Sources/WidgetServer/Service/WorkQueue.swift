@@ -55,6 +55,8 @@ final class WorkQueue {
   private var spent = TimeAmount.zero
   /// The pass of the loop in which it was spent.
   private var spentPass: UInt64?
+  /// Whether a workload works.
+  private var isInSlice = false
   /// Whether slices of this pass have started tasks.
   private var hasStartedTasks = false
   private(set) var taskCosts = TaskCosts()
@@ -107,8 +109,8 @@ final class WorkQueue {
   /// Whether this pass of the loop has done work.
   var hasWorked: Bool { spent > .zero }
 
-  /// Works at once if no workload waits and the turn has time left. Otherwise the workload waits for
-  /// its slice.
+  /// Works at once if no workload waits or works, and the turn has time left. Otherwise the workload
+  /// waits for its slice.
   func submit(_ workload: any SlicedWork) {
     guard let slice = begin(workload) else { return }
     end(workload, slice, hasMore: workload.work(slice))
@@ -120,7 +122,8 @@ final class WorkQueue {
     let share = workload.share
     guard share.state == .idle else { return nil }
     renewTime()
-    guard !hasMore, !isGroupFull, fits(share) else {
+    // In another slice, the time would count twice.
+    guard !hasMore, !isInSlice, !isGroupFull, fits(share) else {
       enqueue(workload)
       return nil
     }
@@ -146,6 +149,7 @@ final class WorkQueue {
 
   private func begin(_ share: WorkShare) -> TimeSlice {
     share.state = .working
+    isInSlice = true
     owed = .zero
     rowBytesAtStart = rowBytes
     let start = clock()
@@ -155,6 +159,7 @@ final class WorkQueue {
   /// Counts the cost of a slice. If work is left, the workload waits for its next slice.
   func end(_ workload: any SlicedWork, _ slice: TimeSlice, hasMore: Bool) {
     let share = workload.share
+    isInSlice = false
     let time = clock() - slice.start
     let cost = time + owed + rowCosts.time(of: rowBytes - rowBytesAtStart)
     hasStartedTasks = hasStartedTasks || owed > .zero
