@@ -21,8 +21,22 @@ struct RecordMapTests {
       ["a": nil, "b": .int(9), "c": .int(9), "d": nil], ["é": .int(9)], ["e\u{301}": nil],
     ] as [[String: Value?]])
   func `the count of its fields is the number of its names`(changed: [String: Value?]) {
-    let map = RecordMap(Self.base, changed: changed)
+    let map = RecordMap(Self.base)
+    for (name, value) in changed { map.change(name, to: value) }
     #expect(map.fieldCount == map.fieldNames.count)
     #expect(map.fieldNames.allSatisfy { map.field(named: $0) != nil })
+  }
+
+  @Test func `it has the latest of several changes of a name`() {
+    let map = RecordMap(Self.base)
+    for value in [nil, nil, .int(7), .int(8), nil, .int(9)] as [Value?] {
+      for name in ["a", "c", "d", "é", "e\u{301}"] {
+        map.change(name, to: value)
+        #expect(map.fieldCount == map.fieldNames.count)
+      }
+      #expect(map.field(named: "a") == value.map { ExpressionValue($0) })
+      #expect(map.field(named: "d") == value.map { ExpressionValue($0) })
+    }
+    #expect(map.field(named: "b") == ExpressionValue(Value.int(1)))
   }
 }

@@ -52,6 +52,21 @@ struct ReducerTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `of several changes of a key by one event, the last one counts`() throws {
+    let reducers = [
+      Reducer(event: "click", assignments: ["z": "1", "m": "1"], unset: ["last"]),
+      Reducer(event: "click", assignments: ["last": "'b'", "a": "data.z + 1"], unset: ["m"]),
+      Reducer(event: "click", assignments: ["count": "data.a + 4"], unset: ["a"]),
+    ]
+    var store = try store(reducers, isOpen: true)
+    try store.send("click", to: "a")
+    let data: ValueMap = [
+      "count": .int(6), "last": .string("b"), "log": .list([]), "ratio": .double(0), "z": .int(1),
+    ]
+    #expect(store.widget("a")?.data == data)
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `an event cannot set a field to a value that is none of its choices`() throws {
     var kind = Self.counter([Reducer(event: "click", assignments: ["count": "data.count + 1"])])
     kind.data[0].choices = [.int(0), .int(1)]

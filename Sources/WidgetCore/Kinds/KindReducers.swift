@@ -94,6 +94,7 @@ struct KindReducers {
             cause: error.cause, message: error.message))
       }
     }
+    var patch = run.patch
     if let error = record.error {
       let others = error.all.filter { error in
         !known.reducers.contains { reducer in
@@ -101,17 +102,48 @@ struct KindReducers {
             && ReducerFailure.isMark(error, of: event.name, key: reducer.key)
         }
       }
-      if others.count < error.all.count { run.patch.error = .some(WidgetError(joining: others)) }
+      if others.count < error.all.count { patch.error = .some(WidgetError(joining: others)) }
     }
-    return run.patch
+    return patch
+  }
+
+  /// The changes of data by the reducers of an event, in their order. A later change of a key counts.
+  ///
+  /// A kind can have thousands of changes. So each one costs O(1), and the patch O(n log n).
+  private struct DataChanges {
+    private(set) var all: [(key: String, value: Value?)] = []
+
+    var count: Int { all.count }
+
+    mutating func append(_ key: String, _ value: Value?) { all.append((key, value)) }
+
+    var patch: WidgetPatch {
+      let order = all.indices.sorted { a, b in
+        all[a].key.hasSameBytes(as: all[b].key) ? a < b : all[a].key.precedesByBytes(all[b].key)
+      }
+      var patch = WidgetPatch()
+      var set: [ValueMap.Entry] = []
+      for (place, index) in order.enumerated() {
+        let (key, value) = all[index]
+        let isLast = place + 1 == order.count || !all[order[place + 1]].key.hasSameBytes(as: key)
+        guard isLast else { continue }
+        if let value {
+          set.append(.init(key: key, value: value))
+        } else {
+          patch.unsetData.append(key)
+        }
+      }
+      patch.setData = ValueMap(set)
+      return patch
+    }
   }
 
   /// One event on one widget.
   private struct Run {
-    var patch = WidgetPatch()
     /// The data after the reducers so far.
-    private var data: RecordMap
-    private var bindings: SlotBindings
+    private let data: RecordMap
+    private var changes = DataChanges()
+    private let bindings: SlotBindings
     private var budget: Int
     private let valueDepthMax: Int
 
@@ -129,6 +161,9 @@ struct KindReducers {
         Run.nodes(event),
       ])
     }
+
+    /// The effect of the reducers so far.
+    var patch: WidgetPatch { changes.patch }
 
     /// The variable `event`.
     private static func variable(_ event: Event) -> ExpressionValue {
@@ -159,7 +194,7 @@ struct KindReducers {
         }
         guard holds else { return }
       }
-      var changed = data.changed
+      let first = changes.count
       for assignment in reducer.assignments {
         let place = "\(reducer.place).set[\(assignment.key)]"
         let result = try value(of: assignment.expression, place)
@@ -170,17 +205,11 @@ struct KindReducers {
         if let field = assignment.field, !field.takes(fitted) {
           throw Failure(place, "expected one of: \(field.choiceWords)")
         }
-        changed[assignment.key] = .some(fitted)
-        patch.setData[assignment.key] = fitted
-        patch.unsetData.removeAll { $0 == assignment.key }
+        changes.append(assignment.key, fitted)
       }
-      for (key, defaultValue) in reducer.unset {
-        changed[key] = .some(defaultValue)
-        patch.setData[key] = defaultValue
-        if defaultValue == nil { patch.unsetData.append(key) }
-      }
-      data = RecordMap(data.base, changed: changed)
-      bindings.values[0] = .map(ExpressionMap(data))
+      for (key, defaultValue) in reducer.unset { changes.append(key, defaultValue) }
+      // Only now: the expressions of a reducer see the data before it.
+      for change in changes.all[first...] { data.change(change.key, to: change.value) }
     }
 
     /// The value in the form that the store keeps.

@@ -6,27 +6,27 @@ import WidgetModel
 /// the record.
 ///
 /// It exists only during an evaluation, on the thread that owns the store. Results are stored as
-/// values. So nothing else reads it, although expressions may go to other threads (`@unchecked`).
+/// values, and changes come between evaluations. So nothing else reads it, although expressions may
+/// go to other threads (`@unchecked`).
 final class RecordMap: ExpressionObject, @unchecked Sendable {
-  let base: RevisedMap
+  private let base: RevisedMap
   /// New values, by declared names; nil for removed.
-  let changed: [String: Value?]
+  private var changed: [String: Value?] = [:]
+  /// The length of the longest name in `changed`.
+  private var changedBytesMax = 0
+  private(set) var fieldCount: Int
 
-  init(_ base: RevisedMap, changed: [String: Value?] = [:]) {
+  init(_ base: RevisedMap) {
     self.base = base
-    self.changed = changed
+    fieldCount = base.liveCount
   }
 
-  private(set) lazy var fieldCount: Int = makeFieldCount()
-
-  /// O(changes · log(keys)).
-  private func makeFieldCount() -> Int {
-    var count = base.liveCount
-    for (name, value) in changed {
-      if base[name] != nil { count -= 1 }
-      if value != nil { count += 1 }
-    }
-    return count
+  /// Changes a value, or removes it. O(log(keys)).
+  func change(_ name: String, to value: Value?) {
+    let had = changed.index(forKey: name).map { changed[$0].value != nil } ?? (base[name] != nil)
+    changed.updateValue(value, forKey: name)
+    changedBytesMax = max(changedBytesMax, name.utf8.count)
+    fieldCount += (value != nil ? 1 : 0) - (had ? 1 : 0)
   }
 
   var fieldNames: [String] {
@@ -40,8 +40,6 @@ final class RecordMap: ExpressionObject, @unchecked Sendable {
     if !isUnchanged(name), let value = changed[name] { return value.map { ExpressionValue($0) } }
     return base[name].map { ExpressionValue($0) }
   }
-
-  private lazy var changedBytesMax = changed.keys.reduce(0) { max($0, $1.utf8.count) }
 
   private func isUnchanged(_ name: String) -> Bool {
     // An expression can look up any text, and the hash of a long text takes long.
