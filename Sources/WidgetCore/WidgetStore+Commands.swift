@@ -212,11 +212,12 @@ extension WidgetStore {
     let transition = transition ?? defaultTransition(of: record)
     var ownership = record.ownership(after: patch, by: writer, asked: asked)
     if !released.isEmpty {
-      var changed = ownership ?? record.ownership ?? Ownership()
+      var changes = OwnershipChanges()
       for (path, owner) in released {
-        changed[path] = owner
-        changed[aside: path] = nil
+        changes.set(path, to: owner)
+        changes.setAside(path, to: nil)
       }
+      let changed = (ownership ?? record.ownership ?? Ownership()).applying(changes)
       ownership = changed == record.ownership ? nil : changed
     }
     let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))

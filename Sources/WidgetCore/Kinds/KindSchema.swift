@@ -335,10 +335,12 @@ final class KindSchema: Sendable {
     of part: FieldOwner.Part, of record: Record, former: KindSchema, into patch: inout WidgetPatch
   ) {
     guard let fields = fields(of: part), let formerFields = former.fields(of: part) else { return }
+    var values: [(part: FieldOwner.Part, key: String, value: Value)] = []
     for (key, old, new) in fields.newDefaults(since: formerFields)
     where record.value(part, key) == old && record.ownership?[part.path(key)] == nil {
-      patch.set(part, key, to: new)
+      values.append((part, key, new))
     }
+    patch.set(values)
   }
 
   /// Whether the kind declares a field with a type or with choices that a widget's value does not

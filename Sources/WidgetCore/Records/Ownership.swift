@@ -28,6 +28,14 @@ struct Ownership: Hashable {
     set { asides.replace(path, by: newValue) }
   }
 
+  /// The owners after changes.
+  func applying(_ changes: OwnershipChanges) -> Ownership {
+    var after = self
+    after.entries.replace(changes.entries)
+    after.asides.replace(changes.asides)
+    return after
+  }
+
   /// All entries in order of the paths. A value that is set aside comes after the field's owner.
   var all: [FieldOwner] {
     guard !asides.isEmpty else { return entries }
@@ -106,6 +114,21 @@ extension FieldOwner {
   }
 }
 
+/// Changes of a widget's owners, which are made together: each one alone would move the entries of
+/// later paths, and a command can change thousands. The last change of a path counts.
+struct OwnershipChanges {
+  typealias Change = (path: String, entry: FieldOwner?)
+
+  fileprivate var entries: [Change] = []
+  fileprivate var asides: [Change] = []
+
+  /// Sets the owner of a field; nil for none.
+  mutating func set(_ path: String, to entry: FieldOwner?) { entries.append((path, entry)) }
+
+  /// Sets the value of a field that is set aside; nil for none.
+  mutating func setAside(_ path: String, to entry: FieldOwner?) { asides.append((path, entry)) }
+}
+
 /// Entries in order of their paths.
 extension [FieldOwner] {
   func entry(of path: String) -> FieldOwner? {
@@ -121,6 +144,32 @@ extension [FieldOwner] {
     case (nil, true): remove(at: index)
     case (nil, false): break
     }
+  }
+
+  /// Makes several changes. O(all + changes · log(changes)), or O(all) for each of a few changes.
+  fileprivate mutating func replace(_ changes: [OwnershipChanges.Change]) {
+    guard changes.count > 8 else {
+      for (path, entry) in changes { replace(path, by: entry) }
+      return
+    }
+    let order = changes.indices.sorted { a, b in
+      let (first, second) = (changes[a].path, changes[b].path)
+      return first.hasSameBytes(as: second) ? a < b : first.precedesByBytes(second)
+    }
+    var result: [FieldOwner] = []
+    result.reserveCapacity(count + changes.count)
+    var rest = self[...]
+    for index in order {
+      let (path, entry) = changes[index]
+      while let next = rest.first, next.path.precedesByBytes(path) {
+        result.append(next)
+        rest.removeFirst()
+      }
+      if rest.first?.path.hasSameBytes(as: path) == true { rest.removeFirst() }
+      if result.last?.path.hasSameBytes(as: path) == true { result.removeLast() }
+      if let entry { result.append(entry) }
+    }
+    self = result + rest
   }
 
   private func position(of path: String) -> (index: Int, found: Bool) {
@@ -196,7 +245,7 @@ extension Record {
   ) -> Ownership? {
     guard isOwned, let before = ownership else { return nil }
     let isUndeclared = isUndeclared
-    var after = before
+    var changes = OwnershipChanges()
     var fields = patch.fields
     let unset = UnsetFields(of: patch)
     if patch.replaceData {
@@ -211,16 +260,16 @@ extension Record {
       guard current != value || (isUnset && current != nil) else { continue }
       let name = writer.name
       // A new value replaces the one that is set aside.
-      after[aside: path] = nil
-      guard var entry = after[path] else {
+      if before[aside: path] != nil { changes.setAside(path, to: nil) }
+      guard var entry = before[path] else {
         if writer.ownsUndeclared, value != nil, !isUnset, !isUndeclared {
-          after[path] = FieldOwner(path: path, owner: name)
+          changes.set(path, to: FieldOwner(path: path, owner: name))
         }
         continue
       }
       if entry.manager.isEmpty, isUnset, !entry.isManaged {
         // The field has lost the value that somebody set, and no manager declares it.
-        after[path] = nil
+        changes.set(path, to: nil)
         continue
       }
       if entry.manager == name {
@@ -231,8 +280,9 @@ extension Record {
         }
         entry.owner = name
       }
-      after[path] = entry
+      changes.set(path, to: entry)
     }
+    let after = before.applying(changes)
     return after == before ? nil : after
   }
 }
@@ -248,32 +298,38 @@ extension Record {
     conformedBy patch: WidgetPatch, to schema: KindSchema?, former: KindSchema?
   ) -> Ownership? {
     let before = ownership ?? Ownership()
-    var after = before
+    var changes = OwnershipChanges()
     for (part, key, value) in patch.fields {
       let path = part.path(key)
       let entry = before[path]
       let aside = before[aside: path]
       if let aside, value != nil, value == aside.restoredValue(for: schema) {
-        after[aside: path] = nil
-        after[path] =
-          isUndeclared
-          ? nil : entry?.givingWay(to: aside, self.value(part, key)) ?? aside.afterRestoring
+        changes.setAside(path, to: nil)
+        changes.set(
+          path,
+          to: isUndeclared
+            ? nil : entry?.givingWay(to: aside, self.value(part, key)) ?? aside.afterRestoring)
       } else if let schema, let current = self.value(part, key), schema.refuses(current, part, key)
       {
         // While a value is set aside, its field has the manager's value or the default. Neither of
         // them is set aside.
         if aside == nil, setsAside(current, part, key, former: former) {
-          after[aside: path] = FieldOwner(
-            path: path, owner: entry?.owner ?? FieldOwner.earlier, declared: current)
+          changes.setAside(
+            path,
+            to: FieldOwner(
+              path: path, owner: entry?.owner ?? FieldOwner.earlier, declared: current))
         }
-        after[path] = entry.flatMap {
-          schema.declaredFitting($0, part, key) == nil
-            ? nil : FieldOwner(path: path, owner: $0.manager)
-        }
+        changes.set(
+          path,
+          to: entry.flatMap {
+            schema.declaredFitting($0, part, key) == nil
+              ? nil : FieldOwner(path: path, owner: $0.manager)
+          })
       } else if value == nil {
-        after[path] = nil
+        changes.set(path, to: nil)
       }
     }
+    let after = before.applying(changes)
     return after == before ? nil : after
   }
 

@@ -19,31 +19,40 @@ extension WidgetPatch {
   /// Adds the values that are set aside and fit the kind of the widget. A kind that is not
   /// registered, nil, takes all of them.
   mutating func restoreValues(of record: Record, for schema: KindSchema?) {
+    var values: [(part: FieldOwner.Part, key: String, value: Value)] = []
     var (restoredData, restoredParameters): ([String], [String]) = ([], [])
     for entry in record.ownership?.asides ?? [] {
       guard let (part, key) = FieldOwner.parse(entry.path),
         let value = entry.restoredValue(for: schema)
       else { continue }
-      set(part, key, to: value)
+      values.append((part, key, value))
       switch part {
       case .data: restoredData.append(key)
       case .parameters: restoredParameters.append(key)
       case .labels: break
       }
     }
+    set(values)
     guard !restoredData.isEmpty || !restoredParameters.isEmpty else { return }
     let (data, parameters) = (restoredData.sortedByBytes, restoredParameters.sortedByBytes)
     unsetData.removeAll { data.containsBytes(of: $0) }
     unsetParameters.removeAll { parameters.containsBytes(of: $0) }
   }
 
-  mutating func set(_ part: FieldOwner.Part, _ key: String, to value: Value) {
-    switch (part, value) {
-    case (.data, _): setData[key] = value
-    case (.parameters, _): setParameters[key] = value
-    case (.labels, .string(let text)): setLabels[key] = text
-    case (.labels, _): break
+  /// Sets fields together: one by one, each value would move those of later keys. Of several values
+  /// of a field, the last one counts.
+  mutating func set(_ values: [(part: FieldOwner.Part, key: String, value: Value)]) {
+    var (data, parameters): ([ValueMap.Entry], [ValueMap.Entry]) = ([], [])
+    for (part, key, value) in values {
+      switch (part, value) {
+      case (.data, _): data.append(.init(key: key, value: value))
+      case (.parameters, _): parameters.append(.init(key: key, value: value))
+      case (.labels, .string(let text)): setLabels[key] = text
+      case (.labels, _): break
+      }
     }
+    if !data.isEmpty { setData = ValueMap(setData.entries + data) }
+    if !parameters.isEmpty { setParameters = ValueMap(setParameters.entries + parameters) }
   }
 
   mutating func unset(_ part: FieldOwner.Part, _ key: String) {

@@ -30,45 +30,50 @@ extension WidgetStore {
     let isFirst = record.isUndeclared
     var result = Owning()
     var declared = Ownership()
-    var ownership = record.ownership?.moved(to: manager, from: record.applySet) ?? Ownership()
+    let former = record.ownership?.moved(to: manager, from: record.applySet) ?? Ownership()
+    var changes = OwnershipChanges()
+    var values: [(part: FieldOwner.Part, key: String, value: Value)] = []
     for (part, key, value) in spec.fields {
       let path = part.path(key)
       declared[path] = FieldOwner(path: path, owner: manager)
       let current = record.value(part, key)
-      let known = ownership[path]
+      let known = former[path]
       let isFree = known == nil && !(isFirst && isOwn(current, part, key, of: record, not: value))
       if known?.owner == manager || isFree {
-        ownership[path] = FieldOwner(path: path, owner: manager)
+        changes.set(path, to: FieldOwner(path: path, owner: manager))
         guard current != value else { continue }
-        result.patch.set(part, key, to: value)
+        values.append((part, key, value))
         result.changed.append(path)
       } else {
         let owner =
           known?.owner
           ?? (record.applySet == manager ? FieldOwner.earlier : FieldOwner.user(record.ownerUID))
         let entry = FieldOwner(path: path, owner: owner, manager: manager, declared: value)
-        ownership[path] = entry
+        changes.set(path, to: entry)
         if current != value { result.kept.append(entry) }
       }
     }
-    for entry in ownership.entries where declared[entry.path] == nil {
+    for entry in former.entries where declared[entry.path] == nil {
       guard let (part, key) = FieldOwner.parse(entry.path) else { continue }
       if entry.owner == manager {
-        ownership[entry.path] = nil
+        changes.set(entry.path, to: nil)
         guard record.value(part, key) != nil else { continue }
         result.patch.unset(part, key)
         result.changed.append(entry.path)
       } else if entry.manager == manager {
-        ownership[entry.path] =
-          record.value(part, key) == nil
-          ? nil : FieldOwner(path: entry.path, owner: entry.owner)
+        changes.set(
+          entry.path,
+          to: record.value(part, key) == nil
+            ? nil : FieldOwner(path: entry.path, owner: entry.owner))
       }
     }
+    var ownership = former.applying(changes)
     // A manager declares the widget from now on, so the values that are set aside get an owner.
     for entry in ownership.asides where entry.owner == FieldOwner.earlier {
       ownership[aside: entry.path]?.owner = FieldOwner.user(record.ownerUID)
     }
     result.ownership = ownership
+    result.patch.set(values)
     result.patch = try fitted(result.patch, for: record, field: field)
     return result
   }
@@ -95,6 +100,7 @@ extension WidgetStore {
     _ patch: inout WidgetPatch, of record: Record, field: String
   ) throws(StoreError) -> [(path: String, owner: FieldOwner?)] {
     var released: [(path: String, owner: FieldOwner?)] = []
+    var values: [(part: FieldOwner.Part, key: String, value: Value)] = []
     var seen: Set<[UInt8]> = []
     let unset = UnsetFields(of: patch)
     for (index, path) in patch.releases.enumerated() {
@@ -134,13 +140,14 @@ extension WidgetStore {
         released.append((path, owner))
       } else if entry.manager.isEmpty || entry.manager != record.applySet {
         // Nobody declares the field, or another set has taken the widget from the manager.
-        if let value = defaultValue(part, key, of: record) { patch.set(part, key, to: value) }
+        if let value = defaultValue(part, key, of: record) { values.append((part, key, value)) }
         released.append((path, nil))
       } else {
-        if let value = entry.declared { patch.set(part, key, to: value) }
+        if let value = entry.declared { values.append((part, key, value)) }
         released.append((path, FieldOwner(path: path, owner: entry.manager)))
       }
     }
+    patch.set(values)
     return released
   }
 }
