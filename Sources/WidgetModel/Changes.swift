@@ -72,10 +72,8 @@ extension Widget {
   public mutating func apply(_ update: WidgetUpdate) -> ContentDifference {
     revision = update.revision
     updateTime = update.updateTime
-    for entry in update.setData.entries { data[entry.key] = entry.value }
-    for key in update.unsetData { data[key] = nil }
-    for entry in update.setParameters.entries { parameters[entry.key] = entry.value }
-    for key in update.unsetParameters { parameters[key] = nil }
+    data.change(update.setData, removing: update.unsetData)
+    parameters.change(update.setParameters, removing: update.unsetParameters)
     if let labels = update.labels { self.labels = labels }
     if let presence = update.presence { self.presence = presence }
     if let position = update.position { self.position = position }

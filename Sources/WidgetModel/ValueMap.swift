@@ -77,6 +77,20 @@ public struct ValueMap: Hashable, Sendable, ExpressibleByDictionaryLiteral {
       }
     }
   }
+
+  /// Sets entries, and then removes some. Many are changed together: one by one, each would move the
+  /// entries behind it.
+  mutating func change(_ set: ValueMap, removing keys: [String]) {
+    guard set.count + keys.count > 8 else {
+      for entry in set.entries { self[entry.key] = entry.value }
+      for key in keys { self[key] = nil }
+      return
+    }
+    if !set.isEmpty { self = ValueMap(entries + set.entries) }
+    guard !keys.isEmpty else { return }
+    let removed = keys.sortedByBytes
+    entries.removeAll { removed.containsBytes(of: $0.key) }
+  }
 }
 
 extension [ValueMap.Entry] {

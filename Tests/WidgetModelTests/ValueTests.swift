@@ -96,6 +96,23 @@ struct ValueMapTests {
     #expect(map.entries.map(\.value) == expected.map(\.value))
   }
 
+  /// A few entries are changed one by one, and many together.
+  @Test(arguments: 0..<50 as Range<UInt64>)
+  func `an update of a widget sets entries and then removes some`(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    let keys = (0..<12).map { "k\($0)" } + ["\u{E9}", "e\u{301}"]
+    var widget = Widget(id: try #require(WidgetID("w")), kind: try #require(KindName("k")))
+    widget.data = ValueMap(generator.some(keys, max: 12).map { .init(key: $0, value: .null) })
+    var update = WidgetUpdate(id: widget.id, revision: 2, updateTime: .epoch)
+    update.setData = ValueMap(generator.some(keys, max: 12).map { .init(key: $0, value: .int(1)) })
+    update.unsetData = generator.some(keys, max: 12)
+    var expected = widget.data
+    for entry in update.setData.entries { expected[entry.key] = entry.value }
+    for key in update.unsetData { expected[key] = nil }
+    widget.apply(update)
+    #expect(widget.data == expected, "seed \(seed)")
+  }
+
   @Test func `keys that differ only in Unicode form are two keys`() {
     var map: ValueMap = ["\u{E9}": .int(1), "e\u{301}": .int(2)]
     #expect(map.count == 2)
