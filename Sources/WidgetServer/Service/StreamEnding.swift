@@ -14,13 +14,33 @@ final class StreamEnding {
 
   init(_ context: ServiceContext) { self.context = context }
 
-  /// Ends a stream in one of the next slices of its user.
-  func add(of uid: UInt32, _ end: @escaping () -> Void) {
-    left += 1
+  /// Ends streams in the next slices of their users. The streams of a user wait as one list, so that
+  /// thousands of them cost little before their turn.
+  func add<Stream>(
+    _ streams: [Stream], of uid: (Stream) -> UInt32, _ end: @escaping (Stream) -> Void
+  ) {
+    left += streams.count
+    for (uid, streams) in Dictionary(grouping: streams, by: uid) {
+      endNext(of: List(streams), uid, end)
+    }
+  }
+
+  /// The streams of a user that have not ended.
+  private final class List<Stream> {
+    var streams: [Stream]
+
+    init(_ streams: [Stream]) { self.streams = streams }
+  }
+
+  private func endNext<Stream>(
+    of list: List<Stream>, _ uid: UInt32, _ end: @escaping (Stream) -> Void
+  ) {
     context.upkeep.add(of: uid) { [self] in
-      end()
+      guard let stream = list.streams.popLast() else { return }
+      end(stream)
       left -= 1
       if left == 0 { finishDraining() }
+      if !list.streams.isEmpty { endNext(of: list, uid, end) }
     }
   }
 

@@ -176,12 +176,11 @@ final class HealthWatches {
   func endAll(
     in ending: StreamEnding? = nil, where isMeant: (HealthWatch) -> Bool = { _ in true }
   ) {
-    for watch in all where isMeant(watch) {
-      if let ending {
-        ending.add(of: watch.uid) { [self] in end(watch) }
-      } else {
-        end(watch)
-      }
+    let meant = all.filter(isMeant)
+    if let ending {
+      ending.add(meant, of: { $0.uid }) { [self] in end($0) }
+    } else {
+      for watch in meant { end(watch) }
     }
   }
 

@@ -233,12 +233,11 @@ final class WatchStreams {
   func endAll(
     in ending: StreamEnding? = nil, where isMeant: (Subscription) -> Bool = { _ in true }
   ) {
-    for subscription in all where isMeant(subscription) {
-      if let ending {
-        ending.add(of: subscription.uid) { [self] in finish(subscription, .shuttingDown) }
-      } else {
-        finish(subscription, .shuttingDown)
-      }
+    let meant = all.filter(isMeant)
+    if let ending {
+      ending.add(meant, of: { $0.uid }) { [self] in finish($0, .shuttingDown) }
+    } else {
+      for subscription in meant { finish(subscription, .shuttingDown) }
     }
   }
 
