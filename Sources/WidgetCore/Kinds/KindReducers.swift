@@ -122,18 +122,18 @@ struct KindReducers {
         all[a].key.hasSameBytes(as: all[b].key) ? a < b : all[a].key.precedesByBytes(all[b].key)
       }
       var patch = WidgetPatch()
-      var set: [ValueMap.Entry] = []
+      var entries: [ValueMap.Entry] = []
       for (place, index) in order.enumerated() {
         let (key, value) = all[index]
         let isLast = place + 1 == order.count || !all[order[place + 1]].key.hasSameBytes(as: key)
         guard isLast else { continue }
         if let value {
-          set.append(.init(key: key, value: value))
+          entries.append(.init(key: key, value: value))
         } else {
           patch.unsetData.append(key)
         }
       }
-      patch.setData = ValueMap(set)
+      patch.setData = ValueMap(entries)
       return patch
     }
   }
