@@ -242,9 +242,12 @@ void handleUpdate(Server &server, UpdateWidgetRequest &request,
 }
 
 /// A WatchWidgets stream: the snapshot, then every later change.
+///
+/// If its client is gone or has reset it, it ends at once, also if there is nothing to write.
 class Watch final : public Operation {
  public:
-  explicit Watch(Server &server) : server_(server), writer_(&context_) {
+  explicit Watch(Server &server) : server_(server), writer_(&context_), over_(*this) {
+    context_.AsyncNotifyWhenDone(&over_);
     server_.service.RequestWatchWidgets(&context_, &request_, &writer_, server_.queue.get(),
                                         server_.queue.get(), this);
   }
@@ -252,23 +255,26 @@ class Watch final : public Operation {
   void done(bool ok) override {
     switch (step_) {
       case Step::awaited:
-        if (!ok) break;
+        if (!ok) {
+          delete this;
+          return;
+        }
         new Watch(server_);
         return open();
       case Step::open:
         writing_ = false;
+        if (isOver_) return leave();
         if (!ok) return end(grpc::Status::CANCELLED);
         return proceed();
       case Step::ended:
-        server_.store.remove(this);
-        break;
+        writing_ = false;
+        return leave();
     }
-    delete this;
   }
 
   /// Sends the next frame, unless another frame is on its way.
   void proceed() {
-    if (writing_ || step_ != Step::open) return;
+    if (writing_ || isOver_ || step_ != Step::open) return;
     Store &store = server_.store;
     if (snapshot_) {
       const grpc::ByteBuffer &frame = (*snapshot_)[sent_++];
@@ -288,6 +294,26 @@ class Watch final : public Operation {
 
  private:
   enum class Step { awaited, open, ended };
+
+  /// The end of the call: all was sent, or the client is gone. The library reports it once for each
+  /// call that has begun, before or after the end of the last write.
+  class Over final : public Operation {
+   public:
+    explicit Over(Watch &watch) : watch_(watch) {}
+    void done(bool) override {
+      watch_.isOver_ = true;
+      watch_.leave();
+    }
+
+   private:
+    Watch &watch_;
+  };
+
+  /// Stops to be a reader. Frees the stream if the library has no tag of it any more.
+  void leave() {
+    server_.store.remove(this);
+    if (isOver_ && !writing_) delete this;
+  }
 
   void open() {
     WatchWidgetsRequest request;
@@ -311,6 +337,7 @@ class Watch final : public Operation {
 
   void end(const grpc::Status &status) {
     step_ = Step::ended;
+    writing_ = true;
     writer_.Finish(status, this);
   }
 
@@ -319,7 +346,10 @@ class Watch final : public Operation {
   grpc::ByteBuffer request_;
   grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_;
   Step step_ = Step::awaited;
+  Over over_;
+  /// Whether the library has the tag of a write, or of the end.
   bool writing_ = false;
+  bool isOver_ = false;
   std::shared_ptr<const std::vector<grpc::ByteBuffer>> snapshot_;
   size_t sent_ = 0;    // of the snapshot
   uint64_t next_ = 0;  // the place of the next change
