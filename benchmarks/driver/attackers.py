@@ -154,7 +154,8 @@ def exchange(peer, rest):
 
 
 def repeat_over_grpc(path, connections, frame, seconds):
-    """Sends the same small frame again and again on every connection, and reads the answers."""
+    """Sends the same small frame again and again on every connection, and reads the answers. Connects
+    again if the server closes a connection, as the C++ server does after a few PING."""
     chunk = memoryview(frame * 5_000)
     rests = {peer: chunk for peer in open_over_grpc(path, connections)}
     end = time.monotonic() + seconds
@@ -163,6 +164,9 @@ def repeat_over_grpc(path, connections, frame, seconds):
             rest, answers = exchange(peer, rests[peer])
             if answers is None:
                 del rests[peer]
+                peer.close()
+                again, = open_over_grpc(path, 1)
+                rests[again] = chunk
             else:
                 rests[peer] = rest or chunk
         time.sleep(0.002)

@@ -8,7 +8,7 @@ import time
 from driver.attackers import (
     PATIENCE, begin_heads, begin_over_grpc, break_over_grpc, connected, flood_over_grpc, hold,
     leave_unread, lock_out, open_without_body, repeat_over_grpc, send_empty_data, watch_over_grpc)
-from driver.watches import end_watches, open_watches_over_grpc
+from driver.watches import end_watches, open_large_over_grpc, open_watches_over_grpc
 from lib import http2
 from lib.protobuf import values
 
@@ -26,12 +26,27 @@ def flood_redis(path, connections, commands, lines):
     for peer in peers:
         peer.sendall(commands)
     for peer in peers:
-        left = lines
-        while left > 0:
-            data = peer.recv(1 << 20)
-            if not data:
-                raise SystemExit("redis closed a connection")
-            left -= data.count(b"\r\n")
+        read_lines(peer, lines)
+
+
+def read_lines(peer, count):
+    while count > 0:
+        data = peer.recv(1 << 20)
+        if not data:
+            raise SystemExit("redis closed a connection")
+        count -= data.count(b"\r\n")
+
+
+def end_subscriptions(path, connections, channels, count):
+    """Subscribes to channels, and closes all connections at once, again and again."""
+    for _ in range(count):
+        peers = [connected(path) for _ in range(connections)]
+        for peer in peers:
+            peer.sendall(resp("SUBSCRIBE", *(f"c{number}" for number in range(channels))))
+        for peer in peers:
+            read_lines(peer, 6 * channels)
+        for peer in peers:
+            peer.close()
 
 
 def churn_redis(path, seconds):
@@ -62,6 +77,7 @@ REDIS_ATTACKS = {
     "events": lambda path: flood_redis(path, 1, resp("EVAL", LOOP, 0) * 500, 500),
     "scans": lambda path: flood_redis(path, 16, resp("KEYS", "none*") * 1_500, 1_500),
     "expressions": lambda path: flood_redis(path, 16, resp("EVAL", SEARCH, 0) * 200, 200),
+    "ends": lambda path: end_subscriptions(path, 16, 1_000, 8),
     "watches": lambda path: hold(
         path, 4, b"".join(resp("GET", f"large{number % 64}") for number in range(1_000)), 10),
     "halves": lambda path: hold(
@@ -121,12 +137,14 @@ class Redis:
         return RedisNeighbour(self.path, attack.by_strangers)
 
 
-# The C++ server has no users without rights, and no reflection.
+# The same bytes, for the C++ server.
 GRPC_ATTACKS = {
+    "grpc-connections": lambda path: hold(path, 4_000, http2.PREFACE + http2.settings(), 5),
     "grpc-watches": lambda path: watch_over_grpc(path, 4, 1_000, 10),
     "grpc-watches-16": lambda path: watch_over_grpc(path, 16, 1_000, 10),
     "grpc-ends": lambda path: end_watches(open_watches_over_grpc, path, 16, 1_000, 3),
     "grpc-filters": lambda path: open_watches_over_grpc(path, 8, 1_000, are_different=True),
+    "grpc-openings": lambda path: open_large_over_grpc(path, 16, 300),
     "grpc-halves": lambda path: begin_over_grpc(path, 40, 500, 10),
     "grpc-heads": lambda path: open_without_body(path, 16, 1_000, 10),
     "grpc-blocks": lambda path: begin_heads(path, 900, 10),
@@ -138,6 +156,43 @@ GRPC_ATTACKS = {
     "grpc-unknown": lambda path: repeat_over_grpc(path, 16, http2.frame(0x55), 8),
     "grpc-errors": lambda path: break_over_grpc(path, 12),
     "grpc-empty-data": lambda path: send_empty_data(path, 1_000, 12),
+}
+
+# The reasons why the other attacks have no counterpart.
+NO_KINDS, NO_LABELS = "redis has no kinds", "redis has no labels to select by"
+NO_PROVIDERS, NO_EVENTS = "redis has no providers", "redis has no events"
+ONE_CHANNEL = "a connection to redis subscribes only once to a channel; `run` compares changes for many"
+NOT_STORED = "redis runs without persistence"
+NO_GRPC_EVENTS = "the C++ server has no events and no filters; `run` compares changes for many"
+NO_RIGHTS = "the C++ server has no users without rights"
+WITHOUT_COUNTERPART = {
+    "contents": "redis computes no content",
+    "patterns": "redis compiles no patterns",
+    "names": NO_LABELS,
+    "values": NO_LABELS,
+    "audience": "redis tells nobody who subscribes",
+    "snapshots": NO_PROVIDERS,
+    "refreshes": NO_PROVIDERS,
+    "keys": NO_EVENTS,
+    "lists": NO_EVENTS,
+    "openings": "subscriptions of redis have no filters on ids",
+    "progress": "subscriptions of redis have no progress",
+    "readers": ONE_CHANNEL,
+    "readers-filters": ONE_CHANNEL,
+    "kind-changes": NO_KINDS,
+    "kind-changes-watched": NO_KINDS,
+    "removals": "redis does not tell readers of removed values by default",
+    "times": "redis has no timelines",
+    "kinds-at-once": "redis loads one script in a call, as for `kinds`",
+    "rows": NOT_STORED,
+    "many-rows": NOT_STORED,
+    "blobs": NOT_STORED,
+    "grpc-strangers": NO_RIGHTS,
+    "grpc-strangers-unread": NO_RIGHTS,
+    "grpc-strangers-reflection": NO_RIGHTS,
+    "grpc-readers": NO_GRPC_EVENTS,
+    "grpc-readers-filters": NO_GRPC_EVENTS,
+    "grpc-reflection": "the C++ server has no reflection",
 }
 
 
