@@ -22,6 +22,11 @@ STRANGERS = (1, 65_534)
 # A list for expressions that take many steps, and a condition with such a list.
 LONG = "[" + ",".join(str(number) for number in range(30)) + "]"
 LOOK = f"{LONG}.all(a, {LONG}.exists(b, a + b == data.n || b > 8))"
+# Nearly as many keys as a widget may have, and as many of them as the read mask of a call may have.
+KEYS = [f"key-{number:04}-".ljust(64, "x") for number in range(9_500)]
+MASKED = [KEYS[number * 9] for number in range(1_024)]
+# A text near `widget_bytes_max`, and the number of widgets with such a text that one user may have.
+TEXT, TEXTS = "0" * 1_030_000, 60
 
 
 # --- Bytes ----------------------------------------------------------------------------------------

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Callable
 
 from driver.attackers import (
-    LONG, LOOK, as_strangers, ask_reflection, ask_the_hung, begin_heads, begin_over_grpc,
-    break_over_grpc, check_health, churn, flood, flood_over_grpc, frames, hold, keys, leave_unread,
-    lock_out, open_without_body, refresh_all, repeat_over_grpc, send_each,
+    KEYS, LONG, LOOK, MASKED, TEXT, TEXTS, as_strangers, ask_reflection, ask_the_hung, begin_heads,
+    begin_over_grpc, break_over_grpc, check_health, churn, flood, flood_over_grpc, frames, hold,
+    keys, leave_unread, lock_out, open_without_body, refresh_all, repeat_over_grpc, send_each,
     send_empty_data, upload, watch_health, watch_over_grpc, watch_the_watched)
 from driver.watches import (
     ask_progress, change_all, end_watches, open_large, open_large_over_grpc, open_watches,
-    open_watches_over_grpc, read_over_grpc, read_over_ttrpc)
+    open_watches_over_grpc, read_over_grpc, read_over_ttrpc, watch_and_leave, watch_texts)
 from lib import http2
 from lib.protobuf import values
 from lib.ttrpc import REQUEST
@@ -24,10 +24,34 @@ STACK, LABEL = 8, 1
 ENDLESS = (f"{LONG}.exists(a, {LONG}.exists(b, {LONG}.exists(c, {LONG}.exists(d, "
            "a + b + c + d + data.n < 0)))) ? 'a' : 'b'")
 TYPICAL = "data.n + 1 > 2 ? 'a' : string(data.n)"
+# The kind of a widget that each event changes.
+COUNTER = {"name": "counter", "open": True,
+           "reducers": [{"event": "go", "set": {"n": "data.n + 1"}}]}
 # The number of large widgets of `many-rows`.
 ROWS = 60
 # A short selector whose compiled patterns are large.
 PATTERNS = " || ".join(["''.matches('(?:[^a]{999}){5}')"] * 27)
+# Expressions that convert, search or look up texts of zeros, and find nothing. `text` is near
+# `widget_bytes_max`. `part` and `name` are so short that `selector_cost_max` allows some of the
+# operations, so the daemon does all of their work.
+TEXT_EXPRESSIONS = [
+    "int(data.text) == 1",
+    "int(data.part) == 1",
+    "double(data.text) == 1.0",
+    "double(data.name) == 1.0",
+    "timestamp(data.text) == timestamp(0)",
+    "timestamp(data.name) == timestamp(0)",
+    "bool(data.text) || bool(data.part) || bool(data.name)",
+    "b'1' < bytes(data.text)",
+    "b'1' < bytes(data.name)",
+    "data.text.matches('(0|00)*1')",
+    "data.name.matches('(0|00)*1')",
+    "data.text.contains('1')",
+    "data.part.contains('1')",
+    "data.text in {'a': 1, 'b': 2, 'c': 3, 'd': 4, 'e': 5, 'f': 6, 'g': 7, 'h': 8, 'i': 9}",
+    "data.part in {'a': 1, 'b': 2, 'c': 3, 'd': 4, 'e': 5, 'f': 6, 'g': 7, 'h': 8, 'i': 9}",
+]
+PART, NAME = "0" * 6_000, "0" * 900
 
 
 def register(path, count, expressions, at_once=1):
@@ -73,13 +97,52 @@ def prepare_widgets(connection, count):
             for number in range(start, min(start + 5_000, count))])
 
 
-def prepare_set(connection, count):
+def prepare_set(connection, count, **fields):
     """One set of widgets of a registered kind."""
-    connection.call("ApplyKinds", kinds=[{"name": "k", "open": True}])
+    connection.call("ApplyKinds", kinds=[{"name": "k", "open": True}], **fields)
     for start in range(0, count, 5_000):
         connection.call("ApplyWidgets", apply_set="s", widgets=[
             {"id": f"w{number}", "kind": "k", "data": values({"n": number, "text": "y" * 100})}
             for number in range(start, min(start + 5_000, count))])
+
+
+def prepare_provided(connection, count):
+    """The same, but the kind belongs to the provider of `provide`."""
+    prepare_set(connection, count, provider="hung")
+
+
+def prepare_keys(connection, _):
+    """A widget with very many keys."""
+    connection.call("CreateWidget", widget={
+        "id": "keys", "kind": "plain", "data": values(dict.fromkeys(KEYS, 1))})
+    shown = connection.call("GetWidget", id="keys", read_mask=repeated_mask())["widget"]["data"]
+    if len(shown) != len(MASKED):
+        raise SystemExit(f"the mask shows {len(shown)} keys, not {len(MASKED)}")
+
+
+def prepare_texts(connection, _):
+    """Widgets with long texts. No expression may be refused, and none may find a widget."""
+    for number in range(TEXTS):
+        connection.call("CreateWidget", widget={
+            "id": f"text{number}", "kind": "plain",
+            "data": values({"n": 1, "text": TEXT, "part": PART, "name": NAME})})
+    find_no_texts(connection)
+
+
+def prepare_text(connection, _):
+    """A widget with long texts that each event changes."""
+    connection.call("ApplyKinds", kinds=[COUNTER])
+    connection.call("CreateWidget", widget={
+        "id": "counted", "kind": "counter",
+        "data": values({"n": 1, "text": TEXT[:100_000], "part": PART, "name": NAME})})
+    find_no_texts(connection)
+
+
+def find_no_texts(connection):
+    for expression in TEXT_EXPRESSIONS:
+        found = connection.call("ListWidgets", selector={"expression": expression})
+        if found.get("widgets"):
+            raise SystemExit(f"{expression} finds a widget")
 
 
 def prepare_times(connection, _):
@@ -97,9 +160,7 @@ def prepare_large(connection, count):
 
 def prepare_counter(connection, _):
     """A small widget that each event changes."""
-    connection.call("ApplyKinds", kinds=[{
-        "name": "counter", "open": True,
-        "reducers": [{"event": "go", "set": {"n": "data.n + 1"}}]}])
+    connection.call("ApplyKinds", kinds=[COUNTER])
     connection.call("CreateWidget", widget={
         "id": "counted", "kind": "counter", "data": values({"n": 1})})
 
@@ -129,6 +190,26 @@ def change_rows(path, rounds):
         frames("SendEvent", 1, 1 + 2 * number, widget_id=f"row{number % ROWS}", name="go")
         for number in range(count))
     flood(path, 1, calls, count)
+
+
+# --- Read masks -----------------------------------------------------------------------------------
+
+def repeated_mask():
+    """As many paths as a list may have, and as many different ones as a call may have."""
+    return {"paths": [f"data.{key}" for key in MASKED] * 4}
+
+
+def different_mask(number):
+    """The fields of a watch with another mask of as many keys."""
+    return {"read_mask": {"paths": [
+        f"data.{KEYS[(131 * number + 9 * index) % len(KEYS)]}" for index in range(len(MASKED))]}}
+
+
+def key_changes():
+    """Most keys of the widget go and come back."""
+    some = KEYS[:9_000]
+    return [frames("UpdateWidget", 1, id="keys", omit_widget=True, patch=patch)
+            for patch in ({"unset_data": some}, {"set_data": values(dict.fromkeys(some, 1))}) * 3]
 
 
 # --- Calls that change all widgets -----------------------------------------------------------------
@@ -206,9 +287,30 @@ ATTACKS = {
         lambda path: flood(path, 1, frames("ListWidgets", 100, selector={
             "labels": [{"key": f"l{number}", "operator": 1, "values": [""] * 4_096}
                        for number in range(128)]}), 100)),
+    "texts": Attack(
+        "16 x 200 lists with expressions on long texts",
+        lambda path: flood(path, 16, b"".join(
+            frames("ListWidgets", 1, 1 + 2 * number, selector={
+                "expression": f"{TEXT_EXPRESSIONS[number % len(TEXT_EXPRESSIONS)]} "
+                              f"|| data.n == -{number + 1}"}) for number in range(200)), 200),
+        prepare_texts),
+    "texts-watched": Attack(
+        "16 x 250 watches of the same, events change it",
+        lambda path: watch_texts(path, 16, 250, TEXT_EXPRESSIONS, 15), prepare_text, quota=FILTERS),
+    "masks": Attack(
+        "16 x 100 reads with 4,096 paths, 1,024 different",
+        lambda path: flood(path, 16, frames(
+            "GetWidget", 100, id="keys", read_mask=repeated_mask()), 100), prepare_keys),
+    "masks-watched": Attack(
+        "6 changes of 9,000 keys, 64 watches of 1,024 keys",
+        lambda path: change_all(path, 64, key_changes(), 1, different_mask), prepare_keys,
+        quota=FILTERS),
     "audience": Attack(
         "1,000 watches with costly expressions, watched",
         lambda path: watch_the_watched(path, 4, 250, 20)),
+    "audience-ends": Attack(
+        "3 times 4 watches of all widgets, watched, end",
+        lambda path: watch_and_leave(path, 4, 3), prepare_provided),
     "snapshots": Attack(
         "1,500 snapshots of 1 MiB, provider hangs",
         lambda path: ask_the_hung(path, 1_500, 1 << 20)),

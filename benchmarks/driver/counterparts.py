@@ -6,8 +6,9 @@ import tempfile
 import time
 
 from driver.attackers import (
-    PATIENCE, begin_heads, begin_over_grpc, break_over_grpc, connected, flood_over_grpc, hold,
-    leave_unread, lock_out, open_without_body, repeat_over_grpc, send_empty_data, watch_over_grpc)
+    KEYS, MASKED, PATIENCE, TEXT, TEXTS, begin_heads, begin_over_grpc, break_over_grpc, connected,
+    flood_over_grpc, hold, leave_unread, lock_out, open_without_body, repeat_over_grpc,
+    send_empty_data, watch_over_grpc)
 from driver.watches import end_watches, open_large_over_grpc, open_watches_over_grpc
 from lib import http2
 from lib.protobuf import values
@@ -69,14 +70,29 @@ def fill_redis(path, count):
         resp("SET", f"large{number}", "y" * (256 << 10)) for number in range(64)), 64)
 
 
+def fill_texts(path):
+    for number in range(TEXTS):
+        flood_redis(path, 1, resp("SET", f"text{number}", TEXT), 1)
+
+
+def fill_keys(path):
+    flood_redis(path, 1, resp("HSET", "keys", *(part for key in KEYS for part in (key, 1))), 1)
+
+
 # Commands that cost redis about as much as the calls cost the daemon.
 LOOP = "local n = 0 for i = 1, 300000 do n = n + i % 7 end return n"
 SEARCH = ("local n = 0 for i = 0, 999 do "
           "if string.find(redis.call('GET', 'w' .. i), 'no') then n = n + 1 end end return n")
+FIND = "return string.find(redis.call('GET', KEYS[1]), '1', 1, true) or 0"
 REDIS_ATTACKS = {
     "events": lambda path: flood_redis(path, 1, resp("EVAL", LOOP, 0) * 500, 500),
     "scans": lambda path: flood_redis(path, 16, resp("KEYS", "none*") * 1_500, 1_500),
     "expressions": lambda path: flood_redis(path, 16, resp("EVAL", SEARCH, 0) * 200, 200),
+    "texts": lambda path: flood_redis(path, 16, b"".join(
+        resp("EVAL", FIND, 1, f"text{number % TEXTS}") for number in range(200)), 200),
+    # Two lines for each value, and one for their number.
+    "masks": lambda path: flood_redis(
+        path, 16, resp("HMGET", "keys", *MASKED * 4) * 100, 100 * (8 * len(MASKED) + 1)),
     "ends": lambda path: end_subscriptions(path, 16, 1_000, 8),
     "watches": lambda path: hold(
         path, 4, b"".join(resp("GET", f"large{number % 64}") for number in range(1_000)), 10),
@@ -90,6 +106,8 @@ REDIS_ATTACKS = {
     "strangers": lambda path: lock_out(path, 4_096, 15),
     "churn": lambda path: churn_redis(path, 30),
 }
+# What redis needs before an attack, in addition to the usual values.
+REDIS_SETUPS = {"texts": fill_texts, "masks": fill_keys}
 
 
 class RedisNeighbour:
@@ -114,7 +132,7 @@ class Redis:
 
     name = "redis"
 
-    def __init__(self, widgets):
+    def __init__(self, widgets, attack):
         self.folder = tempfile.TemporaryDirectory(prefix="widgetd-redis-")
         os.chmod(self.folder.name, 0o755)
         self.path = os.path.join(self.folder.name, "s")
@@ -124,6 +142,8 @@ class Redis:
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(self.path)
         fill_redis(self.path, widgets)
+        if setup := REDIS_SETUPS.get(attack):
+            setup(self.path)
 
     def __enter__(self):
         return self
@@ -170,7 +190,10 @@ WITHOUT_COUNTERPART = {
     "patterns": "redis compiles no patterns",
     "names": NO_LABELS,
     "values": NO_LABELS,
+    "texts-watched": "subscriptions of redis have no filters on values",
+    "masks-watched": "subscriptions of redis have no filters on fields",
     "audience": "redis tells nobody who subscribes",
+    "audience-ends": "redis tells nobody who subscribes",
     "snapshots": NO_PROVIDERS,
     "refreshes": NO_PROVIDERS,
     "keys": NO_EVENTS,

@@ -4,7 +4,8 @@ import select
 import struct
 import time
 
-from driver.attackers import PATIENCE, connected, exchange, flood, frames, open_over_grpc
+from driver.attackers import (
+    PATIENCE, connected, exchange, flood, frames, open_over_grpc, provide)
 from lib import http2
 from lib.ttrpc import REMOTE_CLOSED
 
@@ -44,16 +45,26 @@ def read_until(peers, count, head, measure):
         time.sleep(0.001)
 
 
-def open_watches(path, connections, streams, are_different=False, widget=None, **fields):
-    """Opens watches of nothing or of one widget on each connection, and waits until all are open."""
+def expression_selectors(connection, count, expressions):
+    """Selectors with these expressions in turn, each of them different."""
+    return [{"expression": f"{expressions[number % len(expressions)]} "
+                           f"|| data.n == -{connection * count + number + 1}"}
+            for number in range(count)]
+
+
+def open_watches(
+        path, connections, streams, are_different=False, widget=None, expressions=(), **fields):
+    """Opens watches of nothing or of one widget on each connection, and waits until all are open. The
+    expressions must find nothing."""
     peers = {}
     for connection in range(connections):
         peer = connected(path)
         peer.setblocking(False)
+        chosen = (expression_selectors(connection, streams, expressions) if expressions
+                  else selectors(connection, streams, are_different, widget))
         peers[peer] = memoryview(b"".join(
             frames("WatchWidgets", 1, 1 + 2 * number, flags=REMOTE_CLOSED, selector=selector, **fields)
-            for number, selector in enumerate(
-                selectors(connection, streams, are_different, widget))))
+            for number, selector in enumerate(chosen)))
     # Each stream begins with the frames `opened` and `synced`, and a widget comes in between.
     read_until(peers, (3 if widget else 2) * streams, 10, lambda data: (
         10 + struct.unpack(">I", data[:4])[0], 1))
@@ -151,11 +162,33 @@ def read_over_grpc(path, connections, streams, seconds, are_different=False):
     read_changes(peers, path, seconds)
 
 
-def change_all(path, watches, changes, seconds):
-    """Opens watches of all widgets, and reads them. Each change is one call."""
+def watch_texts(path, connections, streams, expressions, seconds):
+    """Watches with expressions that read long texts, while events change a widget with such texts."""
+    peers = open_watches(path, connections, streams, expressions=expressions)
+    read_changes(peers, path, seconds)
+
+
+def watch_and_leave(path, watches, rounds):
+    """Begins and ends watches of all widgets, again and again. A provider is told of it, and reads it."""
+    with provide(path, [{"name": "k", "open": True}], include_audience=True) as provider:
+        for _ in range(rounds):
+            peers = [connected(path) for _ in range(watches)]
+            for peer in peers:
+                peer.sendall(frames(
+                    "WatchWidgets", 1, flags=REMOTE_CLOSED, selector={"kinds": ["k"]}))
+            read_rest([*peers, provider], 1)
+            for peer in peers:
+                peer.close()
+            # Longer than `audience_linger_milliseconds`.
+            read_rest([provider], 6)
+
+
+def change_all(path, watches, changes, seconds, fields_of=lambda _: {}):
+    """Opens watches of all widgets, and reads them. Each change is one call. `fields_of` has the other
+    fields of the request of a watch."""
     peers = [connected(path) for _ in range(watches)]
-    for peer in peers:
-        peer.sendall(frames("WatchWidgets", 1, flags=REMOTE_CLOSED))
+    for number, peer in enumerate(peers):
+        peer.sendall(frames("WatchWidgets", 1, flags=REMOTE_CLOSED, **fields_of(number)))
     read_rest(peers, seconds)
     for change in changes:
         with connected(path) as peer:
