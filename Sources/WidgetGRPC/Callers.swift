@@ -134,6 +134,10 @@
     private var errorBytes = 0 {
       didSet { countUnsent() }
     }
+    /// Bytes of answers to pings that the socket has not taken.
+    var pingAnswerBytes = 0 {
+      didSet { countUnsent() }
+    }
     private let unsent: UnsentAccount
     private var calls: [UInt32: CallGuard] = [:]
     private var newestStreamID: UInt32 = 0
@@ -162,6 +166,11 @@
     /// The maximum for errors of calls that do not wait, because the daemon refuses them at once: an
     /// error for each stream that a connection can have by default.
     private static let errorBytesMax = 1 << 20
+    /// HTTP/2 gets the pings while the socket has not taken this many bytes of answers to pings.
+    static let pingAnswerBytesMax = 256 << 10
+    /// The same while the user has too many unsent bytes. Small, because the reserve for connections
+    /// with few unsent bytes is for calls.
+    static let pingAnswerBytesMin = 1 << 10
     /// The maximum memory of a connection's incomplete requests, in bytes.
     static let receivingBytesMax = 16 << 20
 
@@ -294,7 +303,17 @@
       resume()
     }
 
-    private func countUnsent() { unsent.hold(answerBytes + streamBytes + callBytes + errorBytes) }
+    /// Whether the daemon may answer pings before HTTP/2 gets them.
+    var mayAnswerPings: Bool {
+      let maximum =
+        unsent.isUserWaiting
+        ? CallerConnection.pingAnswerBytesMin : CallerConnection.pingAnswerBytesMax
+      return pingAnswerBytes < maximum && unsent.hasRoom
+    }
+
+    private func countUnsent() {
+      unsent.hold(answerBytes + streamBytes + callBytes + errorBytes + pingAnswerBytes)
+    }
 
     /// The user's connections together have room again.
     private func roomCame() {

@@ -97,6 +97,9 @@
       }
     }
 
+    /// The size of the answer to a ping.
+    static let answerBytes = FrameHead.bytes + FrameHead.pingBytes
+
     static func writeAnswer(to payload: UInt64, into buffer: inout ByteBuffer) {
       buffer.writeBytes([0, 0, UInt8(FrameHead.pingBytes), FrameHead.ping, 1, 0, 0, 0, 0])
       buffer.writeInteger(payload)

@@ -14,8 +14,10 @@
   /// - A client resets a stream when a deadline expires and when a watch is cancelled. Such a call
   ///   is ended here, as if the daemon had reset it, within `stream_resets_max`.
   ///
-  /// Answers wait for the peer to read. While it does not read, its frames go to HTTP/2 and count
-  /// there.
+  /// The answers to the pings of one turn are one write, at the end of the loop's work. Many small
+  /// writes would take several times as much memory as their bytes. Later answers wait until the
+  /// socket has taken the write before them. All of them count as unsent bytes. While the peer does
+  /// not read, its frames go to HTTP/2 and count there.
   ///
   /// Before HTTP/2 would take a peer for an attacker, the connection is closed here. Its calls then
   /// end one by one, see `LingeringChannel`. NIO drops the bytes that a socket has not taken when it
@@ -30,9 +32,18 @@
     private let connection: CallerConnection
     /// Whether the connection is being closed. HTTP/2 gets no more frames.
     private var isClosing = false
+    /// The answers to pings that were not written.
+    private var answers = ByteBuffer()
+    /// Whether the next answers wait for the end of the loop's work.
+    private var isScheduled = false
+    /// Whether the socket has not taken the last answers.
+    private var isWriting = false
 
     /// The maximum time for which a connection waits for its peer to read before it is closed.
     static let closingMax = TimeAmount.seconds(30)
+    /// The maximum bytes of answers in one write. More would make the channel unwritable, even if the
+    /// peer reads.
+    static let writtenBytesMax = 32 << 10
 
     init(connection: CallerConnection) {
       self.connection = connection
@@ -40,13 +51,13 @@
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       guard !isClosing else { return }
-      var answers = ByteBuffer()
       scanner.receive(unwrapInboundIn(data))
       while let piece = scanner.next() {
         let passing: ByteBuffer
         switch piece {
-        case .ping(let payload, _) where context.channel.isWritable:
+        case .ping(let payload, _) where context.channel.isWritable && connection.mayAnswerPings:
           ControlFrameScanner.writeAnswer(to: payload, into: &answers)
+          connection.pingAnswerBytes += ControlFrameScanner.answerBytes
           continue
         case .reset(let streamID, _)
         where context.channel.isWritable && connection.cancelCall(on: streamID):
@@ -60,10 +71,39 @@
         }
         context.fireChannelRead(wrapInboundOut(passing))
       }
-      if answers.readableBytes > 0 { context.write(wrapOutboundOut(answers), promise: nil) }
       if scanner.isFlood { return close(context) }
-      if answers.readableBytes > 0 { context.flush() }
+      guard answers.readableBytes > 0, !isScheduled, !isWriting else { return }
+      isScheduled = true
+      context.eventLoop.assumeIsolated().execute {
+        self.isScheduled = false
+        self.writeAnswers(context)
+      }
     }
+
+    /// Writes the next answers. The others follow when the socket has taken them.
+    private func writeAnswers(_ context: ChannelHandlerContext) {
+      let byteCount = min(answers.readableBytes, ControlFrames.writtenBytesMax)
+      guard byteCount > 0, let bytes = answers.readSlice(length: byteCount) else { return }
+      if answers.readableBytes == 0 { answers = ByteBuffer() }
+      isWriting = true
+      let written = context.eventLoop.makePromise(of: Void.self)
+      written.futureResult.assumeIsolated().whenComplete { result in
+        self.isWriting = false
+        self.connection.pingAnswerBytes -= byteCount
+        switch result {
+        case .success: self.writeAnswers(context)
+        case .failure: self.dropAnswers()
+        }
+      }
+      context.writeAndFlush(wrapOutboundOut(bytes), promise: written)
+    }
+
+    private func dropAnswers() {
+      connection.pingAnswerBytes -= answers.readableBytes
+      answers = ByteBuffer()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { dropAnswers() }
 
     /// A connection that is being closed reads nothing more.
     func read(context: ChannelHandlerContext) {
@@ -71,7 +111,9 @@
     }
 
     private func close(_ context: ChannelHandlerContext) {
+      if !isWriting { writeAnswers(context) }
       isClosing = true
+      dropAnswers()
       connection.client.logClosing(because: "it sends too many control frames or empty frames")
       var frame = ByteBuffer()
       ControlFrameScanner.writeGoAway(into: &frame)

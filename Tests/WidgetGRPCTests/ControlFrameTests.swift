@@ -1,4 +1,5 @@
 #if GRPC
+  import Glibc
   import NIOCore
   import NIOEmbedded
   import Testing
@@ -117,6 +118,7 @@
     private final class FullSocket: ChannelOutboundHandler {
       typealias OutboundIn = ByteBuffer
       private(set) var bytes: [UInt8] = []
+      private(set) var writes = 0
       private(set) var reads = 0
       private(set) var isClosed = false
       private var promises: [EventLoopPromise<Void>] = []
@@ -125,6 +127,7 @@
         context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?
       ) {
         bytes += Array(unwrapOutboundIn(data).readableBytesView)
+        writes += 1
         if let promise { promises.append(promise) }
       }
 
@@ -212,6 +215,142 @@
           flood.channel.embeddedEventLoop.advanceTime(by: .nanoseconds(1))
           #expect(flood.socket.isClosed && !flood.channel.isActive)
           flood.end()
+        }
+      }
+    }
+
+    // MARK: - The answers to pings
+
+    /// A connection over a full socket whose peer sends pings.
+    private struct Pinged {
+      let channel = EmbeddedChannel()
+      let socket = FullSocket()
+      let connection: CallerConnection
+
+      static let question: [UInt8] = [0, 0, 8, 6, 0, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 8)
+      static let answer: [UInt8] = [0, 0, 8, 6, 1, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 8)
+
+      init(_ service: ServiceLoop) throws {
+        connection = CallerConnection(
+          client: InProcessClient(peer: .current, service: service), service.context.limits)
+        try channel.pipeline.syncOperations.addHandlers(
+          socket, ControlFrames(connection: connection))
+        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
+        try channel.writeInbound(ByteBuffer(bytes: [UInt8](repeating: 0x50, count: 24)))
+        _ = try channel.readInbound(as: ByteBuffer.self)
+      }
+
+      /// Sends so many pings at once. Returns whether HTTP/2 gets none of them.
+      func ping(_ count: Int) throws -> Bool {
+        try channel.writeInbound(
+          ByteBuffer(bytes: Array(repeatElement(Pinged.question, count: count).joined())))
+        return try channel.readInbound(as: ByteBuffer.self) == nil
+      }
+
+      /// Ends the turn.
+      func run() { channel.embeddedEventLoop.run() }
+
+      /// Whether the socket has received so many answers, in so many writes.
+      func hasAnswers(_ count: Int, writes: Int) -> Bool {
+        socket.bytes == Array(repeatElement(Pinged.answer, count: count).joined())
+          && socket.writes == writes
+      }
+
+      /// Lets the socket take what was written, and ends the turn.
+      func take() {
+        socket.takeAll()
+        run()
+      }
+    }
+
+    @Test func `the answers to the pings of a turn are one write, and count until it is taken`()
+      async throws
+    {
+      try await withServer { server in
+        try server.onLoop { service in
+          let pinged = try Pinged(service)
+          for _ in 0..<100 { #expect(try pinged.ping(4)) }
+          #expect(pinged.hasAnswers(0, writes: 0))
+          pinged.run()
+          #expect(pinged.hasAnswers(400, writes: 1))
+          // The socket is full, so the next answers wait.
+          for _ in 0..<10 {
+            #expect(try pinged.ping(1))
+            pinged.run()
+          }
+          #expect(pinged.hasAnswers(400, writes: 1))
+          #expect(service.unsentBytes.bytes(of: geteuid()) == 410 * Pinged.answer.count)
+          pinged.take()
+          #expect(pinged.hasAnswers(410, writes: 2))
+          #expect(service.unsentBytes.bytes(of: geteuid()) == 10 * Pinged.answer.count)
+          pinged.take()
+          #expect(service.unsentBytes.bytes(of: geteuid()) == 0)
+          pinged.connection.close()
+        }
+      }
+    }
+
+    @Test func `HTTP2 gets the pings of a peer that does not take the answers`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let pinged = try Pinged(service)
+          let most = CallerConnection.pingAnswerBytesMax / Pinged.answer.count + 1
+          #expect(try pinged.ping(most))
+          pinged.run()
+          #expect(try !pinged.ping(1))
+          // The answers are written in parts, each when the socket has taken the one before.
+          #expect(pinged.socket.bytes.count == ControlFrames.writtenBytesMax)
+          for _ in 0..<20 { pinged.take() }
+          #expect(service.unsentBytes.bytes(of: geteuid()) == 0)
+          #expect(pinged.hasAnswers(most, writes: pinged.socket.writes))
+          #expect(try pinged.ping(1))
+          pinged.run()
+          pinged.take()
+          pinged.connection.close()
+        }
+      }
+    }
+
+    @Test func `a user with too many unsent bytes gets few answers to pings on each connection`()
+      async throws
+    {
+      let limit = 2 << 20
+      try await withServer(limits: .with { $0.unsentBytesPerUIDMax = limit }) { server in
+        try server.onLoop { service in
+          let unread = try Pinged(service)
+          let pinged = try Pinged(service)
+          unread.connection.pingAnswerBytes = limit
+          #expect(try !unread.ping(1))
+          let most = CallerConnection.pingAnswerBytesMin / Pinged.answer.count + 1
+          #expect(try pinged.ping(most))
+          #expect(try !pinged.ping(1))
+          // A peer that reads goes on.
+          pinged.run()
+          pinged.take()
+          #expect(try pinged.ping(most))
+          pinged.run()
+          pinged.take()
+          #expect(pinged.hasAnswers(2 * most, writes: 2))
+          unread.connection.pingAnswerBytes = 0
+          unread.connection.close()
+          pinged.connection.close()
+          #expect(service.unsentBytes.bytes(of: geteuid()) == 0)
+        }
+      }
+    }
+
+    @Test func `a connection that ends drops the answers to its pings`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let pinged = try Pinged(service)
+          #expect(try pinged.ping(10))
+          pinged.run()
+          #expect(try pinged.ping(5))
+          pinged.channel.close(promise: nil)
+          pinged.run()
+          #expect(pinged.connection.pingAnswerBytes == 0)
+          #expect(pinged.hasAnswers(10, writes: 1))
+          pinged.connection.close()
         }
       }
     }

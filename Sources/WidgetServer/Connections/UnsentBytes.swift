@@ -202,6 +202,9 @@ public final class UnsentAccount {
   /// Whether the connection may have more unsent bytes.
   public var hasRoom: Bool { !user.isWaiting || !user.isFull && bytes < all.fewMax }
 
+  /// Whether the user is above a limit, so that only connections with few unsent bytes go on.
+  public var isUserWaiting: Bool { user.isWaiting }
+
   /// Whether the connection is open and its user is above a limit.
   fileprivate var isWaiting: Bool { !isClosed && user.isWaiting }
 
