@@ -177,6 +177,26 @@ def repeat_over_grpc(path, connections, frame, seconds):
         time.sleep(0.002)
 
 
+def leave_pings_unread(path, connections, seconds):
+    """Sends PING on every connection, a few at a time, and reads no answer."""
+    chunk = http2.frame(http2.PING, 0, 0, bytes(8)) * 100
+    rests = {peer: b"" for peer in open_over_grpc(path, connections)}
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for peer, rest in list(rests.items()):
+            rest = rest or chunk
+            try:
+                rests[peer] = rest[peer.send(rest):]
+            except BlockingIOError:
+                rests[peer] = rest
+            except OSError:
+                del rests[peer]
+                peer.close()
+                again, = open_over_grpc(path, 1)
+                rests[again] = b""
+        time.sleep(0.002)
+
+
 def flood_over_grpc(path, connections, count):
     """Sends so many calls on every connection at once, and reads until all are answered."""
     calls = memoryview(calls_over_grpc(

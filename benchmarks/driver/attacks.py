@@ -7,8 +7,9 @@ from typing import Callable
 from driver.attackers import (
     KEYS, LONG, LOOK, MASKED, TEXT, TEXTS, as_strangers, ask_reflection, ask_the_hung, begin_heads,
     begin_over_grpc, break_over_grpc, check_health, churn, flood, flood_over_grpc, frames, hold,
-    keys, leave_unread, lock_out, open_without_body, refresh_all, repeat_over_grpc, send_each,
-    send_empty_data, upload, watch_health, watch_over_grpc, watch_the_watched)
+    keys, leave_pings_unread, leave_unread, lock_out, open_without_body, refresh_all,
+    repeat_over_grpc, send_each, send_empty_data, upload, watch_health, watch_over_grpc,
+    watch_the_watched)
 from driver.watches import (
     ask_progress, change_all, end_watches, open_large, open_large_over_grpc, open_watches,
     open_watches_over_grpc, read_over_grpc, read_over_ttrpc, watch_and_leave, watch_texts)
@@ -446,6 +447,10 @@ ATTACKS = {
         "gRPC: 8 s of PING on 16 connections",
         lambda path: repeat_over_grpc(path, 16, http2.frame(http2.PING, 0, 0, bytes(8)), 8),
         over_grpc=True),
+    # The connections take some 40 KiB each.
+    "grpc-pings-unread": Attack(
+        "gRPC: 10 s of PING on 900 connections, unread",
+        lambda path: leave_pings_unread(path, 900, 10), quota=UNSENT + 36, over_grpc=True),
     "grpc-windows": Attack(
         "gRPC: 8 s of WINDOW_UPDATE on 16 connections",
         lambda path: repeat_over_grpc(path, 16, http2.window_update(0, 1), 8), over_grpc=True),

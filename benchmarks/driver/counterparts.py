@@ -7,8 +7,8 @@ import time
 
 from driver.attackers import (
     KEYS, MASKED, PATIENCE, TEXT, TEXTS, begin_heads, begin_over_grpc, break_over_grpc, connected,
-    flood_over_grpc, hold, leave_unread, lock_out, open_without_body, repeat_over_grpc,
-    send_empty_data, watch_over_grpc)
+    flood_over_grpc, hold, leave_pings_unread, leave_unread, lock_out, open_without_body,
+    repeat_over_grpc, send_empty_data, watch_over_grpc)
 from driver.watches import end_watches, open_large_over_grpc, open_watches_over_grpc
 from lib import http2
 from lib.protobuf import values
@@ -172,6 +172,7 @@ GRPC_ATTACKS = {
     "grpc-calls": lambda path: flood_over_grpc(path, 16, 500),
     "grpc-pings": lambda path: repeat_over_grpc(
         path, 16, http2.frame(http2.PING, 0, 0, bytes(8)), 8),
+    "grpc-pings-unread": lambda path: leave_pings_unread(path, 900, 10),
     "grpc-windows": lambda path: repeat_over_grpc(path, 16, http2.window_update(0, 1), 8),
     "grpc-unknown": lambda path: repeat_over_grpc(path, 16, http2.frame(0x55), 8),
     "grpc-errors": lambda path: break_over_grpc(path, 12),
