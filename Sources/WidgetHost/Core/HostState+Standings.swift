@@ -91,8 +91,12 @@ extension HostState {
 
   /// Notes a value that is gone with its widget, so that the bundle's widget shows it.
   mutating func lost(_ field: BundleClaims.KeptField, of id: String) -> [Output] {
-    let message = field.message(by: "", names: userName)
-    let isShown = running.lost(message, of: id, countMax: limits.failuresShownMax)
+    noteLoss(field.message(by: "", names: userName), of: id)
+  }
+
+  /// Notes a line about a value that is gone, so that the bundle's widget shows it.
+  mutating func noteLoss(_ line: String, of id: String) -> [Output] {
+    let isShown = running.lost(line, of: id, countMax: limits.failuresShownMax)
     return isShown ? standing() : []
   }
 

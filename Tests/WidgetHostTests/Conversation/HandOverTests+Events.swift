@@ -91,14 +91,33 @@ extension HandOverTests {
     #expect(state("w") == (hasKind ? "bundle/a stale an event's" : nil))
   }
 
+  private static let replaced =
+    "widget w: the file declares data.n now and has replaced its value, \"an event's\", which was set"
+    + " by an event, an action or a source"
+
   /// The daemon still has the owners that the last host has left.
   @Test mutating func `the log names a value that an edit without a host has replaced`() throws {
     try beginCounting()
     try restart { try $0.edit("a", "w: {kind: k, data: {n: mine}}, v: {kind: k}") }
-    #expect(
-      reports.contains(
-        "bundle a: widget w: the file declares data.n now and has replaced its value,"
-          + " \"an event's\""))
+    #expect(reports.contains("bundle a: \(HandOverTests.replaced)"))
+  }
+
+  /// The version with the value has another id, or is the first one that has the widget again.
+  @Test(arguments: [["b"], ["b", "b"], ["a", "a"]])
+  mutating func `the log and the bundle's widget name a value that the file has replaced`(
+    ids: [String]
+  ) throws {
+    try begin("w: {kind: k}, v: {kind: j}", kinds: ["k", "j"], valued: [])
+    daemon.count(try #require(WidgetID("w")))
+    let id = try #require(ids.last)
+    for former in ids.dropLast() { try edit(former, "v: {kind: j}", kinds: ["j"]) }
+    try edit(id, "v: {kind: j}, w: {kind: k, data: {n: mine}}", kinds: ["k", "j"])
+    #expect(reports.filter { $0 == "bundle \(id): \(HandOverTests.replaced)" }.count == 1)
+    guard case .list(let remarks)? = widget("bundle/\(id)")?.data["remarks"] else {
+      Issue.record("no remarks")
+      return
+    }
+    #expect(remarks.contains(.string(HandOverTests.replaced)))
   }
 
   @Test mutating func `a value that a source sets does not keep its widget`() throws {

@@ -240,11 +240,8 @@ struct HostMachineTests {
     outputs = machine.found(
       .bundle(try bundle("1.0.1", "data: {m: 3, n: 50}"), digest: 2), in: "/b/a", at: time)
     let lines = settle([known]).filter { $0.contains("declares data") }
-    #expect(
-      lines
-        == (isNamed
-          ? ["bundle a: widget w: the file declares data.n now and has replaced its value, 7"] : [])
-    )
+    let words = "bundle a: widget w: the file declares data.n now and has replaced its value, 7, "
+    #expect(lines.count == (isNamed ? 1 : 0) && lines.allSatisfy { $0.hasPrefix(words) })
   }
 
   @Test mutating func `the log names values that a changed kind sets aside or drops`() throws {

@@ -171,11 +171,13 @@ struct BundleClaims: Sendable {
     let path: String
     let before: Value
 
+    /// - Parameter bundle: empty to leave out the bundle.
     func message(by bundle: String) -> String {
+      let prefix = bundle.isEmpty ? "" : "bundle \(bundle): "
       let text = JSONText.write(before)
-      return
-        "bundle \(bundle): widget \(widget): the file declares \(path) now and has replaced its"
-        + " value, \(text.count > 80 ? text.prefix(80) + "…" : text[...])"
+      let value = text.count > 80 ? "\(text.prefix(80))…" : text
+      return prefix + "widget \(widget): the file declares \(path) now and has replaced its value, "
+        + "\(value), which was set by an event, an action or a source"
     }
   }
 

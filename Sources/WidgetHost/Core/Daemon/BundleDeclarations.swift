@@ -24,7 +24,8 @@ struct BundleDeclarations: Sendable {
   private var versions: [String: [KindName: BundleKind]] = [:]
   /// The remarks of earlier hosts on bundles that this host has not declared yet.
   private var formerRemarks: [String: [String]] = [:]
-  /// The fields that earlier hosts have declared for such bundles, by widget.
+  /// The fields that earlier hosts have declared for such bundles, by widget. Also those of widgets
+  /// that a bundle of this host is about to declare for the first time.
   private var formerFields: [String: [WidgetID: Set<String>]] = [:]
   /// The file's values of those fields that somebody else has set, by the name of the field.
   private var formerValues: [String: [String: Value]] = [:]
@@ -35,19 +36,26 @@ struct BundleDeclarations: Sendable {
     formerRemarks[known.id] = known.remarks
   }
 
-  /// The owners of the fields of a bundle's widgets, as an earlier host has left them.
-  mutating func remember(_ owners: [WidgetID: [FieldOwner]], of id: String) {
-    guard bundles[id] == nil else { return }
-    let set = HostState.provider(of: id)
-    formerFields[id] = owners.mapValues { fields in
-      Set(fields.filter { $0.owner == set || $0.manager == set }.map(\.path))
-    }
-    var values: [String: Value] = [:]
-    for (widget, fields) in owners {
-      for field in fields where field.manager == set {
+  /// The owners of the fields of a widget before a declaration.
+  struct FormerOwners: Sendable {
+    /// The set of the widget: the bundle's, or that of a bundle from which it takes the widget over.
+    var set: String
+    var fields: [FieldOwner]
+  }
+
+  /// The owners of the fields of a bundle's widgets, as an earlier host or another bundle has left
+  /// them.
+  mutating func remember(_ owners: [WidgetID: FormerOwners], of id: String) {
+    var fields = formerFields[id] ?? [:]
+    var values = formerValues[id] ?? [:]
+    for (widget, former) in owners {
+      let own = former.fields.filter { $0.owner == former.set || $0.manager == former.set }
+      fields[widget] = Set(own.map(\.path))
+      for field in own where field.manager == former.set {
         values[BundleClaims.KeptField(widget: widget, field: field).name] = field.declared
       }
     }
+    formerFields[id] = fields
     formerValues[id] = values
   }
 
@@ -59,7 +67,7 @@ struct BundleDeclarations: Sendable {
 
   /// The fields that the bundle's file declared last, by widget.
   func fields(of id: String) -> [WidgetID: Set<String>] {
-    bundles[id]?.fields ?? formerFields[id] ?? [:]
+    (bundles[id]?.fields ?? [:]).merging(formerFields[id] ?? [:]) { last, _ in last }
   }
 
   /// The daemon has taken the bundle's widgets.

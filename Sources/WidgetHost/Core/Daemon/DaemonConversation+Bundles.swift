@@ -15,6 +15,12 @@ extension DaemonConversation {
 
   mutating func close(_ generation: UInt64) {
     giveBack(generation)
+    // The daemon has named these values once, and does not name them to the next version.
+    if let link = links[generation],
+      let results = links.change(generation, { $0.takeMisfits() }), !results.isEmpty
+    {
+      reportMisfits(results, of: link.bundle, before: [])
+    }
     guard let link = links.remove(generation) else { return }
     holds.outdateErrors()
     if case .flushing(let calls) = link.connection { for id in calls { cancel(id) } }
@@ -307,6 +313,7 @@ extension DaemonConversation {
     for field in links.change(generation, { $0.owned() }) ?? []
     where !kept.contains(where: { $0.widget == field.widget && $0.field.path == field.path }) {
       report(field.message(by: bundle.id))
+      put(.replaced(field, bundle: bundle.id))
     }
     unmarks.serve(Set(bundle.kinds.map(\.kind.name)))
     takenOver(generation)

@@ -4,21 +4,27 @@ import WidgetModel
 // The values that go with the widgets which a bundle's file no longer has. They decide whether such
 // a widget stays for a while.
 extension DaemonConversation {
-  /// Declares the widgets. Before the first declaration of this host, asks for the values that the
-  /// file had when the last host declared it, if the declaration may have to name them.
+  /// Declares the widgets. If the declaration may have to name values that it replaces, first asks for
+  /// the values that the file had when a host declared the widgets last.
   mutating func foresee(_ known: [Widget], _ generation: UInt64) {
-    guard let bundle = links[generation]?.bundle else { return }
-    let kinds = declarations.kinds(of: bundle.id) == nil ? differing(known, from: bundle) : []
+    guard let link = links[generation] else { return }
+    let kinds = differing(known, from: link)
     guard !kinds.isEmpty else { return foreseeLosses(known, generation) }
     let call = call(.owners(of: kinds), for: .work(generation))
     links.change(generation) { $0.begin(.remembering(call, known: known)) }
   }
 
-  /// The kinds of the bundle's widgets that have other values than the file.
-  private func differing(_ known: [Widget], from bundle: Bundle) -> [KindName] {
-    let set = HostState.provider(of: bundle.id)
+  /// The kinds of the bundle's widgets that have other values than the file. Before the first
+  /// declaration of this host, all its widgets count. Later, only those count that the last version of
+  /// this bundle did not declare: a former id or another bundle had them, or they were about to be
+  /// removed.
+  private func differing(_ known: [Widget], from link: BundleLink) -> [KindName] {
+    let bundle = link.bundle
+    let claims = claims(of: link)
+    let isFirst = declarations.kinds(of: bundle.id) == nil
+    let declared = declarations.fields(of: bundle.id)
     let found = known.filter { widget in
-      guard widget.applySet == set,
+      guard claims.isOwn(widget), isFirst || declared[widget.id] == nil,
         let spec = bundle.widgets.first(where: { $0.id == widget.id && $0.kind == widget.kind })
       else { return false }
       return spec.data.entries.contains { widget.data[$0.key] != $0.value }
@@ -32,10 +38,16 @@ extension DaemonConversation {
   private mutating func remember(
     _ listed: [ListedWidget], among known: [Widget], _ generation: UInt64
   ) {
-    guard let id = links[generation]?.bundle.id else { return }
-    let own = Set(known.filter { $0.applySet == HostState.provider(of: id) }.map(\.id))
-    let owners = listed.map { ($0.widget.id, $0.owners) }.filter { own.contains($0.0) }
-    declarations.remember(Dictionary(owners) { first, _ in first }, of: id)
+    guard let link = links[generation] else { return }
+    let claims = claims(of: link)
+    var sets: [WidgetID: String] = [:]
+    for widget in known where claims.isOwn(widget) { sets[widget.id] = widget.applySet }
+    var owners: [WidgetID: BundleDeclarations.FormerOwners] = [:]
+    for item in listed {
+      guard let set = sets[item.widget.id] else { continue }
+      owners[item.widget.id] = BundleDeclarations.FormerOwners(set: set, fields: item.owners)
+    }
+    declarations.remember(owners, of: link.bundle.id)
   }
 
   /// Declares the widgets. If some would be removed, first asks which values go with them.
