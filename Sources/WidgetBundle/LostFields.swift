@@ -22,6 +22,17 @@ public struct LostFields: Sendable {
 
   public init(_ kind: BundleKind) { self.init(kind.kind, sources: kind.sources) }
 
+  /// The rule for a kind of which only the data that no source sets is known, with its defaults.
+  public init(_ name: KindName, settable data: ValueMap) {
+    let fields = data.entries.map { Field(name: $0.key, defaultValue: $0.value) }
+    self.init(Kind(name: name, data: fields), sources: [])
+  }
+
+  /// Whether a value of a data field can be one of an event or an action. The host sets the status.
+  func mayHold(_ field: String) -> Bool {
+    !read.contains(field) && field != BundleScope.statusKey
+  }
+
   /// The values of a widget whose owners are unknown, as in a watch.
   ///
   /// - Parameter spec: the widget in the file.
@@ -86,9 +97,7 @@ public struct LostFields: Sendable {
     declared: (String) -> Value?
   ) -> [FieldOwner] {
     kind.data.compactMap { field in
-      // The host sets the status.
-      guard !read.contains(field.name), field.name != BundleScope.statusKey, !isKnown(field.name),
-        let value = widget.data[field.name],
+      guard mayHold(field.name), !isKnown(field.name), let value = widget.data[field.name],
         value != (declared(field.name) ?? field.defaultValue ?? .null)
       else { return nil }
       return FieldOwner(unrecorded: FieldOwner.Part.data.path(field.name), value)

@@ -321,7 +321,7 @@ struct HostStateTests {
     let reports = second.compactMap { if case .report(let text) = $0 { text } else { nil } }
     let line =
       "bundle b: the new default of data.m has no effect on own: the field was set;"
-      + " \"widgetctl set own --release data.m\" sets it to the default"
+      + " \"widgetctl set own --unset m\" sets it to the default"
     #expect(reports == (isReported ? [line] : []))
   }
 

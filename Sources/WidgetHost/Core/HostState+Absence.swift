@@ -260,6 +260,7 @@ extension HostState {
     var outputs: [Output] = []
     for known in former where known.id != heir.id && running[known.id] == nil {
       removedIDs.insert(known.id)
+      formerData.handOver(known.settable, of: known.id, to: heir.id)
       // The file that was missing or broken is there.
       let errors = LeftErrors(
         bundle: known.id, path: known.path,
@@ -315,6 +316,7 @@ extension HostState {
     guard let (ended, outputs) = end(id) else { return [] }
     let note = HostState.note(of: id, heir: heir.id, hasRun: mayHaveRun(id))
     let unmark = unmark(ended, heir: heir)
+    formerData.handOver(ended.settable, of: id, to: heir.id)
     running.forget(id)
     removedIDs.insert(id)
     return outputs + [unmark, .handOver(id: id, to: heir.id), note]
@@ -339,6 +341,11 @@ extension HostState {
   /// removed with everything that belongs to them.
   public mutating func remembered(_ bundles: [Remembered], at now: HostTime) -> [Output] {
     var outputs: [Output] = []
+    if formerIDs == nil {
+      for known in bundles where known.absence != .removed {
+        formerData.remember(known.settable, of: known.id)
+      }
+    }
     note(former: bundles)
     for known in bundles where known.absence != .removed && !removedIDs.contains(known.id) {
       guard lastKinds[known.id] == nil else { continue }

@@ -1,37 +1,123 @@
 import WidgetBundle
 import WidgetModel
 
+/// The data of former versions of bundles that no source set.
+struct FormerData: Sendable {
+  private struct Uncompared: Sendable {
+    var data = SettableData()
+    /// Whether a bundle with another id had the data. The daemon then has no former kind, so widgets
+    /// with a former default keep it.
+    var isOfFormerID = false
+  }
+
+  /// The data of the kinds that the last version had, by bundle. Kinds of earlier versions count while
+  /// widgets wait for their removal.
+  private var last: [String: SettableData] = [:]
+  /// The data whose defaults are compared with the file when the widgets are known, by bundle.
+  private var uncompared: [String: Uncompared] = [:]
+
+  subscript(id: String) -> SettableData? { last[id] }
+
+  /// An earlier host ran a bundle.
+  mutating func remember(_ data: SettableData, of id: String) {
+    last[id] = data
+    uncompared[id, default: Uncompared()].data.add(data)
+  }
+
+  /// A new version replaces another one.
+  mutating func replace(_ data: SettableData, of id: String, isHolding: Bool) {
+    var all = data
+    if isHolding, let earlier = last[id] { all.add(earlier) }
+    last[id] = all
+  }
+
+  /// Another bundle takes the kinds and widgets over.
+  mutating func handOver(_ data: SettableData, of id: String, to heir: String) {
+    let data = uncompared.removeValue(forKey: id)?.data ?? data
+    last[id] = nil
+    uncompared[heir, default: Uncompared()].data.add(data)
+    uncompared[heir]?.isOfFormerID = true
+  }
+
+  /// The data to compare with the file now; nil if there is none.
+  mutating func takeUncompared(
+    of id: String
+  ) -> (data: SettableData, isOfFormerID: Bool)? {
+    uncompared.removeValue(forKey: id).map { ($0.data, $0.isOfFormerID) }
+  }
+
+  mutating func forget(_ id: String) { (last[id], uncompared[id]) = (nil, nil) }
+}
+
 extension HostState {
   /// A line for each field whose default the new file changes, if some widgets have another value
   /// because a user or an action has set it.
+  func keptDefaults(of bundle: Bundle, after former: BundleInstance) -> [String] {
+    let old = former.bundle.kinds.map { kind in
+      let defaults = kind.kind.data.map {
+        ValueMap.Entry(key: $0.name, value: $0.defaultValue ?? .null)
+      }
+      return (kind.kind.name, ValueMap(defaults))
+    }
+    return keptDefaults(
+      of: bundle, since: Dictionary(old) { first, _ in first }, among: former
+    ) { value, before in value == before ? nil : HostState.wasSet }
+  }
+
+  /// The same for a version that this host did not see, or that had another id. The widgets are known
+  /// now, and the daemon has let them follow the new defaults.
+  mutating func lateKeptDefaults(of id: String) -> [String] {
+    guard let instance = running[id]?.instance, let former = formerData.takeUncompared(of: id)
+    else { return [] }
+    return keptDefaults(of: instance.bundle, since: former.data.kinds, among: instance) {
+      value, before in
+      value == before && former.isOfFormerID
+        ? "the bundle's id has changed, too" : HostState.wasSet
+    }
+  }
+
+  private static let wasSet = "the field was set"
+
+  /// A line for each field with another default than before, and each reason for which widgets have
+  /// another value.
   ///
   /// Fields that sources set are left out. The next reading sets them again.
-  func keptDefaults(of bundle: Bundle, after former: BundleInstance) -> [String] {
+  ///
+  /// - Parameter reason: why a widget keeps its value, by this value and the former default. Nil if
+  ///   the widget follows the new default.
+  private func keptDefaults(
+    of bundle: Bundle, since old: [KindName: ValueMap], among instance: BundleInstance,
+    _ reason: (_ value: Value, _ before: Value) -> String?
+  ) -> [String] {
     var lines: [String] = []
     for kind in bundle.kinds {
       let name = kind.kind.name
-      guard let old = former.bundle.kinds.first(where: { $0.kind.name == name }) else { continue }
+      guard let former = old[name] else { continue }
       let set = Set(kind.sources.flatMap { $0.assignments.values.map(\.key) })
         .union([BundleScope.statusKey])
       for field in kind.kind.data where !set.contains(field.name) {
-        guard let before = old.kind.data.first(where: { $0.name == field.name })?.defaultValue,
-          before != field.defaultValue
-        else { continue }
-        let kept = former.sortedIDs.filter { id in
-          guard let widget = former.widgets[id]?.view, widget.kind == name,
-            let value = widget.data[field.name],
-            bundle.widgets.first(where: { $0.id == id })?.data[field.name] == nil
-          else { return false }
-          // A value that does not fit the new type does not stay.
-          return value != before && value != field.defaultValue && field.fitted(value) != nil
+        guard let before = former[field.name], before != (field.defaultValue ?? .null) else {
+          continue
         }
-        guard let first = kept.first else { continue }
-        let more = kept.count > limits.othersShownMax ? ", …" : ""
-        lines.append(
-          "the new default of data.\(field.name) has no effect on "
-            + kept.prefix(limits.othersShownMax).map(\.rawValue).joined(separator: ", ") + more
-            + ": the field was set; \"widgetctl set \(first) --release data.\(field.name)\" sets it to the"
-            + " default")
+        var kept: [String: [WidgetID]] = [:]
+        for id in instance.sortedIDs {
+          // A value that does not fit the new type does not stay.
+          guard let widget = instance.widgets[id]?.view, widget.kind == name,
+            let value = widget.data[field.name],
+            bundle.widgets.first(where: { $0.id == id })?.data[field.name] == nil,
+            value != (field.defaultValue ?? .null), field.fitted(value) != nil,
+            let reason = reason(value, before)
+          else { continue }
+          kept[reason, default: []].append(id)
+        }
+        for (reason, ids) in kept.sorted(by: { $0.key < $1.key }) {
+          let more = ids.count > limits.othersShownMax ? ", …" : ""
+          lines.append(
+            "the new default of data.\(field.name) has no effect on "
+              + ids.prefix(limits.othersShownMax).map(\.rawValue).joined(separator: ", ") + more
+              + ": \(reason); \"widgetctl set \(ids[0]) --unset \(field.name)\" sets it to the"
+              + " default")
+        }
       }
     }
     return lines

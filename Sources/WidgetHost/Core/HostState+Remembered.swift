@@ -1,3 +1,4 @@
+import WidgetBundle
 public import WidgetModel
 
 extension HostState {
@@ -44,6 +45,9 @@ extension HostState {
       }
       return handled
     }
+
+    /// The data of its kinds that no source sets.
+    var settable: SettableData { SettableData(shown[HostState.settableKey]) }
 
     /// The kinds in its file. If the daemon refused the bundle, they may be the kinds of others.
     var kinds: Set<KindName> { Set(handled.keys) }

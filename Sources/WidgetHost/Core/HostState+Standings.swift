@@ -30,6 +30,9 @@ extension HostState {
     /// The events that its kinds react to, by kind, without events of nodes and events that the
     /// daemon handles.
     public var handled: [KindName: [String]] = [:]
+    /// The data of its kinds that no source sets. Also that of former kinds, because widgets of them
+    /// can wait for their removal.
+    var settable = SettableData()
     /// The numbers of events that the daemon has dropped before the bundle got them.
     public var drops: [ClosedRange<UInt64>] = []
     /// Widgets that wait for their removal, edits without effect, values that are gone with removed
@@ -81,12 +84,19 @@ extension HostState {
           otherCount: (others?.ids.count ?? former?.otherCount) ?? 0,
           others: (otherNames ?? former?.others) ?? [],
           handled: (current?.instance.bundle.handledEvents ?? former?.handled) ?? [:],
-          drops: drops,
+          settable: settable(of: current, or: former), drops: drops,
           remarks: waiting + editRemarks(current) + losses
             + (shown?.defaults.problems ?? [])
             + (shown.map(remarks(of:)) ?? []).map(\.description)))
     }
     return result
+  }
+
+  private func settable(of current: RunningBundle?, or former: Remembered?) -> SettableData {
+    guard let current else { return former?.settable ?? SettableData() }
+    var data = current.settable
+    if let earlier = formerData[current.instance.bundle.id] { data.add(earlier) }
+    return data
   }
 
   /// Notes a value that is gone with its widget, so that the bundle's widget shows it.

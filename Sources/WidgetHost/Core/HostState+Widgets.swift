@@ -9,6 +9,9 @@ extension HostState {
   /// The set and provider of a bundle's kinds and widgets.
   public static func provider(of id: String) -> String { "bundle/\(id)" }
 
+  /// The data of a widget `bundle/ID` for the next host; see `SettableData`.
+  static let settableKey = "settable"
+
   /// The kind of the widgets that show the state of bundles.
   public static var kind: Kind? {
     KindName("bundle").map { name in
@@ -58,6 +61,10 @@ extension HostState {
             name: "handled", type: .map(.list(.string)), defaultValue: .map([:]),
             summary: "The events that its kinds handle, by kind; without events of nodes, and"
               + " without events that the daemon handles with reducers."),
+          Field(
+            name: settableKey, type: .map(.map(.any)), defaultValue: .map([:]),
+            summary: "The data of its kinds that no source sets, by kind, each with its default."
+              + " The next host compares its file with this."),
           Field(
             name: "remarks", type: .list(.string), defaultValue: .list([]),
             summary: "Widgets that wait for their removal, edits of its file without effect, values"
@@ -167,6 +174,7 @@ extension HostState {
             standing.handled.map { kind, names in
               ValueMap.Entry(key: kind.rawValue, value: .list(names.map { .string($0) }))
             })),
+        settableKey: standing.settable.value,
         "remarks": .list(standing.remarks.map { .string($0) }),
         "droppedEvents": .list(
           standing.drops.map { drop in

@@ -66,6 +66,8 @@ public struct HostState: Sendable {
   /// The last known kinds of each bundle, for suggestions. Missing bundles and bundles of earlier
   /// hosts count, but not bundles that somebody has removed on purpose.
   var lastKinds: [String: Set<KindName>] = [:]
+  /// The data of former versions that no source set.
+  var formerData = FormerData()
   /// The reports that wait for the end of a look.
   var unsaid = UnsaidReports()
   private(set) var isStopping = false
@@ -214,7 +216,10 @@ public struct HostState: Sendable {
       RunningBundle(
         instance, folder: path, loaded: now.wall, previous: running.fallback(of: bundle.id)))
     // They stay until the daemon has taken the new version.
-    if let before { running.set(bundle.id, edits: before.edits) }
+    if let before {
+      running.set(bundle.id, edits: before.edits)
+      formerData.replace(before.settable, of: bundle.id, isHolding: !before.held.isEmpty)
+    }
     noteKinds(Set(bundle.kinds.map(\.kind.name)), of: bundle.id)
     outputs.append(.open(generation: lastGeneration, bundle))
     if isTraced { outputs.append(tell(instance, "\(bundle.version) is loaded", at: now)) }
@@ -250,6 +255,7 @@ public struct HostState: Sendable {
     let note = mayHaveRun(id) ? removalNote(of: ended.instance) : nil
     let unmark = unmark(ended)
     running.forget(id)
+    formerData.forget(id)
     removedIDs.insert(id)
     guard let note else {
       return ends
@@ -389,8 +395,10 @@ public struct HostState: Sendable {
     if case .opened(let epoch, _) = input { running.opened(id, epoch: epoch) }
     let effects = running.change(id) { $0.handle(input, at: now) } ?? []
     for loss in losses { running.lost(loss, of: id, countMax: limits.failuresShownMax) }
+    var lines = losses
+    if case .snapshot = input { lines += lateKeptDefaults(of: id) }
     let outputs =
-      losses.map { Output.report("bundle \(id): \($0)") } + effects.map { Output.effect($0) }
+      lines.map { Output.report("bundle \(id): \($0)") } + effects.map { Output.effect($0) }
     let isSame =
       losses.isEmpty && running[id]?.instance.summary == before && running[id]?.drops == drops
       && editRemarks(running[id]) == edits

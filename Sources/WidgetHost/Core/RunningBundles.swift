@@ -6,6 +6,8 @@ struct RunningBundle: Sendable {
   fileprivate(set) var instance: BundleInstance
   fileprivate(set) var folder: String
   let loaded: Timestamp
+  /// The data of its kinds that no source sets.
+  let settable: SettableData
   /// The former version, until the daemon has taken this one.
   fileprivate(set) var previous: Bundle?
   fileprivate(set) var refusal: String?
@@ -29,6 +31,7 @@ struct RunningBundle: Sendable {
     self.instance = instance
     self.folder = folder
     self.loaded = loaded
+    settable = SettableData(of: instance.bundle)
     self.previous = previous
   }
 }

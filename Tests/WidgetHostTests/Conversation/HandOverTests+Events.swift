@@ -81,14 +81,29 @@ extension HandOverTests {
     #expect(state("w") == "bundle/b fresh an event's" && kept.isEmpty)
   }
 
-  /// The host does not know the sources of a kind that only the file of an earlier host had.
-  @Test(arguments: [true, false])
-  mutating func `a host that starts after the edit knows the values of kinds that it has`(
-    hasKind: Bool
+  /// The data of `bundle/a` has the data of a kind that only the file of an earlier host had.
+  @Test(arguments: ["a", "b"], [true, false])
+  mutating func `a host that starts after the edit knows the values of kinds that it lacks`(
+    id: String, hasKind: Bool
   ) throws {
     try beginCounting()
-    try restart { try $0.edit("a", "u: {kind: j}", kinds: hasKind ? ["k", "j"] : ["j"]) }
-    #expect(state("w") == (hasKind ? "bundle/a stale an event's" : nil))
+    try restart { try $0.edit(id, "u: {kind: j}", kinds: hasKind ? ["k", "j"] : ["j"]) }
+    #expect(state("w") == "bundle/a stale an event's")
+    pass(limit)
+    #expect(widget("w") == nil && kept.count == 1)
+    #expect(kept.first?.hasPrefix("bundle \(id): ") == true)
+    #expect(kept.first?.dropFirst(10) == HandOverTests.loss.dropFirst(10))
+  }
+
+  @Test mutating func `so do further hosts while the widget waits`() throws {
+    try beginCounting()
+    try edit("a", "u: {kind: j}", kinds: ["j"])
+    for _ in 0..<2 {
+      try restart { try $0.edit("a", "u: {kind: j}", kinds: ["j"]) }
+      #expect(state("w") == "bundle/a stale an event's")
+    }
+    pass(limit)
+    #expect(widget("w") == nil && kept == [HandOverTests.loss])
   }
 
   private static let replaced =

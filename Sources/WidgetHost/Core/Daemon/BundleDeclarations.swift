@@ -22,6 +22,8 @@ struct BundleDeclarations: Sendable {
   /// The kinds of the last version of each bundle, and those of earlier versions while their widgets
   /// wait for their removal.
   private var versions: [String: [KindName: BundleKind]] = [:]
+  /// The data of the last versions under earlier hosts that no source set, by bundle.
+  private var formerData: [String: SettableData] = [:]
   /// The remarks of earlier hosts on bundles that this host has not declared yet.
   private var formerRemarks: [String: [String]] = [:]
   /// The fields that earlier hosts have declared for such bundles, by widget. Also those of widgets
@@ -34,6 +36,7 @@ struct BundleDeclarations: Sendable {
   mutating func remember(_ known: HostState.Remembered) {
     guard bundles[known.id] == nil else { return }
     formerRemarks[known.id] = known.remarks
+    formerData[known.id] = known.settable
   }
 
   /// The owners of the fields of a widget before a declaration.
@@ -62,8 +65,18 @@ struct BundleDeclarations: Sendable {
   /// The kinds of the widgets that were declared for a bundle; nil if it was not declared.
   func kinds(of id: String) -> Set<KindName>? { bundles[id]?.kinds }
 
-  /// A kind of the version of a bundle that was declared last; nil if this host has declared none.
-  func kind(_ name: KindName, of id: String) -> BundleKind? { versions[id]?[name] }
+  /// The rule about the values that go with widgets of a kind; nil if nobody knows the kind.
+  ///
+  /// - Parameter present: the kind in the file that is declared now.
+  func lossRule(
+    for name: KindName, of id: String, beside present: BundleKind?
+  ) -> LostFields? {
+    // The sources of the former version have set the values.
+    if let former = versions[id]?[name] ?? present {
+      return LostFields(present?.kind ?? former.kind, sources: former.sources)
+    }
+    return formerData[id]?[name].map { LostFields(name, settable: $0) }
+  }
 
   /// The fields that the bundle's file declared last, by widget.
   func fields(of id: String) -> [WidgetID: Set<String>] {
@@ -119,6 +132,6 @@ struct BundleDeclarations: Sendable {
     formerRemarks[id] = nil
     (formerFields[id], formerValues[id]) = (nil, nil)
     // The heir decides by these about the widgets that it does not have.
-    if !hasHeir { versions[id] = nil }
+    if !hasHeir { (versions[id], formerData[id]) = (nil, nil) }
   }
 }

@@ -139,10 +139,10 @@ extension DaemonConversation {
   ) -> [BundleClaims.KeptField] {
     guard let owners else { return [] }
     let set = widget.applySet.dropFirst(HostState.provider(of: "").count)
-    let kind = bundle.kinds.first { $0.kind.name == widget.kind }
-    // The sources of the former version have set the values.
-    guard let former = declarations.kind(widget.kind, of: String(set)) ?? kind else { return [] }
-    let rule = LostFields(kind?.kind ?? former.kind, sources: former.sources)
+    let present = bundle.kinds.first { $0.kind.name == widget.kind }
+    guard
+      let rule = declarations.lossRule(for: widget.kind, of: String(set), beside: present)
+    else { return [] }
     return LostFields.values(of: widget, owners, by: rule)
       .filter { $0.owner == FieldOwner.unrecorded }
       .map { BundleClaims.KeptField(widget: widget.id, field: $0, isLost: true) }

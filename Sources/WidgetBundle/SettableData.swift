@@ -1,0 +1,76 @@
+public import WidgetModel
+
+/// The data of a bundle's kinds that no source sets, with its defaults.
+///
+/// The widget `bundle/ID` keeps it for the next host. This host then knows which values of events and
+/// actions go with a kind that the file no longer has, and which defaults were edited meanwhile.
+public struct SettableData: Hashable, Sendable {
+  /// The maximum size of a kept default. `value` leaves out larger ones.
+  static let defaultBytesMax = 1 << 10
+  /// The maximum size of all kept defaults of a bundle. Later kinds, by name, are left out.
+  static let bytesMax = 1 << 16
+  /// The maximum number of lists and maps in each other in a kept default. Deeper values could exceed
+  /// the daemon's limit in the data of `bundle/ID`.
+  static let depthMax = 8
+
+  /// The defaults of the data, by kind. Null for data without a default.
+  public private(set) var kinds: [KindName: ValueMap] = [:]
+
+  public init() {}
+
+  public init(of bundle: Bundle) {
+    for kind in bundle.kinds {
+      let rule = LostFields(kind)
+      var defaults = ValueMap()
+      for field in kind.kind.data where rule.mayHold(field.name) {
+        defaults[field.name] = field.defaultValue ?? .null
+      }
+      kinds[kind.kind.name] = defaults
+    }
+  }
+
+  /// Reads the data of a widget `bundle/ID`. Empty if an older host made the widget.
+  public init(_ value: Value?) {
+    guard case .map(let all)? = value else { return }
+    for entry in all.entries {
+      guard let kind = KindName(entry.key), case .map(let data) = entry.value else { continue }
+      kinds[kind] = data
+    }
+  }
+
+  public subscript(kind: KindName) -> ValueMap? { kinds[kind] }
+
+  /// Adds the kinds of another version. Kinds that this has stay as they are.
+  public mutating func add(_ other: SettableData) {
+    kinds.merge(other.kinds) { known, _ in known }
+  }
+
+  /// The data for the widget `bundle/ID`.
+  public var value: Value {
+    var all: [ValueMap.Entry] = []
+    var bytes = 0
+    for (kind, data) in kinds.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+      let kept = data.entries.filter {
+        $0.value.costBytes <= SettableData.defaultBytesMax
+          && $0.value.isNested(atMost: SettableData.depthMax)
+      }
+      let entry = ValueMap.Entry(key: kind.rawValue, value: .map(ValueMap(kept)))
+      bytes += entry.value.costBytes
+      guard bytes <= SettableData.bytesMax else { break }
+      all.append(entry)
+    }
+    return .map(ValueMap(all))
+  }
+}
+
+extension Value {
+  /// Whether at most this many lists and maps are in each other.
+  fileprivate func isNested(atMost depth: Int) -> Bool {
+    switch self {
+    case .list(let values): depth > 0 && values.allSatisfy { $0.isNested(atMost: depth - 1) }
+    case .map(let map):
+      depth > 0 && map.entries.allSatisfy { $0.value.isNested(atMost: depth - 1) }
+    default: true
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// Edits of defaults that this host has not seen: no host ran, or the id of the bundle has changed.
+struct DefaultEditTests {
+  private let now = HostTime(wall: .epoch, uptime: .zero)
+  private var state = HostState(home: "/home/me", seed: 1)
+
+  /// Widgets `own` with a value of somebody, `new` with the new default and `old` with the former one.
+  private func widgets() throws -> [Widget] {
+    let kind = try #require(KindName("k"))
+    let values: [(id: String, m: Int64)] = [("new", 7), ("old", 1), ("own", 50)]
+    return try values.map { id, value in
+      Widget(
+        id: try #require(WidgetID(id)), kind: kind, data: ["m": .int(value), "s": .int(3)],
+        applySet: "")
+    }
+  }
+
+  private func bundle(_ id: String, _ m: Int, _ s: Int) throws -> Bundle {
+    try BundleReader.read(
+      """
+      {bundle: \(id), format: 1, version: 1.0.0, kinds: {k: {data: {m: \(m), s: \(s)},
+       sources: {t: {timer: 1s, set: {s: '3'}}}, content: {label: x}}}}
+      """)
+  }
+
+  private func reports(_ outputs: [HostState.Output]) -> [String] {
+    outputs.compactMap { if case .report(let text) = $0 { text } else { nil } }
+      .filter { $0.contains("default") }
+  }
+
+  private static func line(_ id: String, on widgets: String, _ reason: String) -> String {
+    let first = widgets.prefix { $0 != "," }
+    return "bundle \(id): the new default of data.m has no effect on \(widgets): \(reason);"
+      + " \"widgetctl set \(first) --unset m\" sets it to the default"
+  }
+
+  @Test(arguments: ["b", "c"])
+  mutating func `an edit while no host ran is reported when the widgets are known`(
+    id: String
+  ) throws {
+    let opened = state.found(.bundle(try bundle(id, 7, 9), digest: 1), in: "/b/x", at: now)
+    #expect(reports(opened).isEmpty)
+    let former = SettableData(of: try bundle("b", 1, 2)).value
+    let known = HostState.Remembered(
+      id: "b", path: "/b/x", loaded: .epoch, shown: [HostState.settableKey: former])
+    #expect(reports(state.remembered([known], at: now)).isEmpty)
+    let generation = try #require(opened.generations.first)
+    let lines = reports(
+      state.handle(.snapshot(try widgets()), generation: generation, at: now))
+    if id == "b" {
+      #expect(lines == [DefaultEditTests.line("b", on: "old, own", "the field was set")])
+    } else {
+      #expect(
+        lines == [
+          DefaultEditTests.line("c", on: "old", "the bundle's id has changed, too"),
+          DefaultEditTests.line("c", on: "own", "the field was set"),
+        ])
+    }
+    let again = state.handle(.snapshot(try widgets()), generation: generation, at: now)
+    #expect(reports(again).isEmpty)
+  }
+
+  @Test mutating func `so is an edit together with the id`() throws {
+    _ = state.remembered([], at: now)
+    let first = state.found(.bundle(try bundle("b", 1, 2), digest: 1), in: "/b/x", at: now)
+    let before = try #require(first.generations.first)
+    _ = state.declared(generation: before, refusal: nil, at: now)
+    _ = state.handle(.snapshot(try widgets()), generation: before, at: now)
+    let second = state.found(.bundle(try bundle("c", 7, 2), digest: 2), in: "/b/x", at: now)
+    let after = try #require(second.generations.first)
+    let lines = reports(state.handle(.snapshot(try widgets()), generation: after, at: now))
+    #expect(lines.count == 2 && lines.allSatisfy { $0.contains("the new default of data.m") })
+  }
+
+  @Test func `the data of a bundle's widget has the data that no source sets, within limits`()
+    throws
+  {
+    var bundle = try bundle("b", 1, 2)
+    #expect(SettableData(of: bundle).value == .map(["k": .map(["m": .int(1)])]))
+    let long = Value.string(String(repeating: "x", count: 2_000))
+    bundle.kinds[0].kind.data.append(Field(name: "long", defaultValue: long))
+    #expect(SettableData(of: bundle).value == .map(["k": .map(["m": .int(1)])]))
+    let kind = try #require(KindName("k"))
+    #expect(SettableData(SettableData(of: bundle).value)[kind] == ["m": .int(1)])
+  }
+}
