@@ -45,6 +45,9 @@ public struct SettableData: Hashable, Sendable {
     kinds.merge(other.kinds) { known, _ in known }
   }
 
+  /// The names of the kinds, in order.
+  public var names: [KindName] { kinds.keys.sorted { $0.rawValue < $1.rawValue } }
+
   /// The data for the widget `bundle/ID`.
   public var value: Value {
     var all: [ValueMap.Entry] = []

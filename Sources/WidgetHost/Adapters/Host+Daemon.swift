@@ -186,6 +186,6 @@ extension ReadMask {
   /// What the errors of bundles depend on.
   fileprivate static let errors =
     (try? ReadMask(paths: ["activity", "apply_set", "error", "etag", "stale"])) ?? .all
-  /// The owners of fields.
-  fileprivate static let owners = (try? ReadMask(paths: ["owners"])) ?? .all
+  /// The owners of fields, and the values of the data.
+  fileprivate static let owners = (try? ReadMask(paths: ["apply_set", "data", "owners"])) ?? .all
 }

@@ -16,6 +16,8 @@ extension HostState {
     /// The number of widgets of others with the bundle's kinds, and the first ones with their owners.
     public var otherCount = 0
     public var others: [String] = []
+    /// The data of the bundle's kinds that no source sets, if only an earlier host ran the bundle.
+    var settable = SettableData()
 
     /// The daemon has removed widgets.
     mutating func add(_ results: [ApplyResult]) {
@@ -24,6 +26,21 @@ extension HostState {
       widgetCount = count
       for value in BundleClaims.lost(results) where !lost.contains(value.name) {
         lost.append(value.name)
+      }
+    }
+
+    /// The widgets of the bundle are known, with the owners of their fields. Adds the values of
+    /// events and actions, whose owners the daemon does not record.
+    mutating func add(_ widgets: [ListedWidget]) {
+      let set = HostState.provider(of: bundle)
+      for item in widgets where item.widget.applySet == set {
+        let kind = item.widget.kind
+        guard let rule = settable[kind].map({ LostFields(kind, settable: $0) }) else { continue }
+        for field in LostFields.values(of: item.widget, item.owners, by: rule)
+        where field.owner == FieldOwner.unrecorded {
+          let name = "\(item.widget.id) \(field.path)"
+          if !lost.contains(name) { lost.append(name) }
+        }
       }
     }
 
@@ -66,7 +83,7 @@ extension HostState {
   func removalNote(of known: Remembered) -> RemovalNote {
     RemovalNote(
       bundle: known.id, widgetCount: known.shown["widgets"] == nil ? nil : known.widgetCount,
-      otherCount: known.otherCount, others: known.others)
+      otherCount: known.otherCount, others: known.others, settable: known.settable)
   }
 
   /// Removes what the daemon has of a bundle.

@@ -285,6 +285,18 @@ extension HandOverTests {
     #expect(widget("v") == nil && widget("bundle/a") == nil)
   }
 
+  /// Nobody knows the file of the bundle any more.
+  @Test mutating func `the log of a removal after a restart has the values of events`() throws {
+    try begin("v: {kind: k}", valued: [])
+    daemon.count(try #require(WidgetID("v")))
+    lose()
+    restart { _ in }
+    pass(limit)
+    #expect(widget("v") == nil && widget("bundle/a") == nil)
+    let words = "bundle a removed: 1 widget, with data that users or actions had set: v data.n"
+    #expect(notes.last == words)
+  }
+
   /// Widget `w` has a kind of others.
   @Test(arguments: [false, true])
   mutating func `the log of a removal has the values on all widgets of the bundle, once`(

@@ -1,3 +1,4 @@
+import WidgetBundle
 import WidgetModel
 
 /// The removals of bundles' widgets and kinds, by bundle.
@@ -30,6 +31,8 @@ struct Withdrawals: Sendable {
     /// The values of users that go with the widgets, as the daemon foresees them; nil before its
     /// answer. The answer to the removal has them, too, but it can be lost.
     var losses: [BundleClaims.KeptField]?
+    /// Whether `note` has the values whose owners the daemon does not record.
+    var isAttributed = false
     /// Those of them that a removal without an answer may have removed. Somebody can also have taken
     /// over their widgets.
     var doubtful: [BundleClaims.KeptField] = []
@@ -39,6 +42,11 @@ struct Withdrawals: Sendable {
     /// Whether the next call asks for these values. An heir may take widgets over with their values,
     /// so nothing can be foreseen then.
     var mustForesee: Bool { phase == .widgets && heir == nil && losses == nil }
+    /// Whether the next call asks for further values, because only an earlier host knew the widgets.
+    var mustAttribute: Bool {
+      phase == .widgets && heir == nil && losses != nil && !isAttributed
+        && note?.settable.kinds.isEmpty == false
+    }
     /// Whether the next call asks which widgets with doubtful values exist.
     var mustLook: Bool { phase == .widgets && !doubtful.isEmpty }
   }
@@ -183,6 +191,8 @@ struct Withdrawals: Sendable {
       .standing(
         kinds: [], widgets: Set(withdrawal.doubtful.map(\.widget)).sorted(by: WidgetID.inOrder))
     case .widgets where withdrawal.mustForesee: .foresee([], set: set)
+    case .widgets where withdrawal.mustAttribute:
+      .owners(of: withdrawal.note?.settable.names ?? [])
     case .widgets: .declare([], set: set)
     case .kinds: .removeKinds(of: set)
     }
@@ -190,7 +200,8 @@ struct Withdrawals: Sendable {
 
   mutating func called(_ id: String, with call: CallID) {
     guard var withdrawal = withdrawals[id] else { return }
-    withdrawal.isForeseeing = withdrawal.mustLook || withdrawal.mustForesee
+    withdrawal.isForeseeing =
+      withdrawal.mustLook || withdrawal.mustForesee || withdrawal.mustAttribute
     withdrawal.call = call
     withdrawals[id] = withdrawal
   }
@@ -226,6 +237,9 @@ struct Withdrawals: Sendable {
         withdrawal.gone += withdrawal.doubtful.filter { !there.contains($0.widget) }
       }
       withdrawal.doubtful = []
+    case .success(let answer) where isForeseeing && withdrawal.mustAttribute:
+      withdrawal.isAttributed = true
+      if case .listed(let listed) = answer { withdrawal.note?.add(listed) }
     case .success(let answer) where isForeseeing:
       withdrawal.losses = []
       if case .results(let results) = answer { withdrawal.losses = BundleClaims.lost(results) }
@@ -243,6 +257,8 @@ struct Withdrawals: Sendable {
       }
       withdrawal.attempts += 1
       withdrawal.retryAt = uptime + limits.daemonWait(withdrawal.attempts)
+    // A longer list of values is not worth a delay of the removal.
+    case .failure where isForeseeing && withdrawal.mustAttribute: withdrawal.isAttributed = true
     case .failure(let failure):
       if failure.message != withdrawal.refusal { news = failure.message }
       withdrawal.refusal = failure.message
