@@ -129,6 +129,29 @@ extension BundleInstaller {
     mark(id, in: bundles)
   }
 
+  /// The bundles with a mark of a removal in the folder, in order.
+  ///
+  /// - Parameter end: Later marks do not count.
+  public func markedRemovals(before end: Timestamp = .latest) -> [String] {
+    let prefix = BundleRemovalMark.name(of: "")
+    let names = (try? Folder(path).names()) ?? []
+    return names.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+      .filter { id in
+        var status = stat()
+        guard BundleRemovalMark.canHave(id),
+          lstat("\(path)/\(BundleRemovalMark.name(of: id))", &status) == 0,
+          status.st_mode & S_IFMT == S_IFREG
+        else { return false }
+        return Timestamp(seconds: Int64(status.st_mtim.tv_sec), nanoseconds: 0) < end
+      }
+  }
+
+  /// Deletes marks of removals that no host needs.
+  public func dropMarks(of ids: [String]) {
+    guard let bundles = try? Folder(path) else { return }
+    for id in ids where BundleRemovalMark.canHave(id) { unmark(id, in: bundles) }
+  }
+
   /// Deletes the mark of a former removal, because the bundle is there again.
   ///
   /// - Returns: whether there was a mark, so that the host has not carried out the removal.

@@ -144,6 +144,17 @@ extension BundleInstallerTests {
       scratch.listing("bundles") == ["bundles/.lock"] + (isNeeded ? ["bundles/.removed-desk"] : []))
   }
 
+  @Test func `the marks of removals that no host needs can be deleted`() throws {
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    for name in ["lamp", "memo", "No_ID"] { scratch.write("bundles/.removed-\(name)", "") }
+    try #require(symlink("/nowhere", "\(installer.path)/.removed-link") == 0)
+    #expect(installer.markedRemovals() == ["lamp", "memo"])
+    #expect(installer.markedRemovals(before: .epoch).isEmpty)
+    installer.dropMarks(of: ["memo", "../desk", "other"])
+    #expect(installer.markedRemovals() == ["lamp"])
+    #expect(access("\(installer.path)/desk/bundle.yaml", F_OK) == 0)
+  }
+
   /// A removed folder that somebody has moved back by hand has a mark, too.
   @Test(arguments: ["install", "rollback", "rollback of a missing folder"])
   func `the mark of a removal goes when the bundle is there again`(change: String) throws {

@@ -117,6 +117,29 @@ struct DoctorTests {
     #expect(found.contains("no host runs the folder /b") == (count > 0))
   }
 
+  @Test(arguments: [
+    (true, true, "widgetd-host has not removed bundle desk; its log has the reason", "journalctl"),
+    (true, false, "no host has carried out the removal of bundle desk", "widgetd-host"),
+    (false, true, "but widgetd-host has not deleted this file", "rm /b/.removed-desk"),
+    (false, false, "so nobody needs this file", "rm /b/.removed-desk"),
+  ])
+  func `the mark of a removal that stays is named, with the next step`(
+    isKnown: Bool, isRun: Bool, words: String, mend: String
+  ) {
+    let facts = Facts.sound.with {
+      $0.bundles = .init(
+        folder: "/b", count: 0, host: isRun ? .running(folders: ["/b"]) : .missing(former: ["/b"]))
+      $0.bundles?.marks = [
+        .init(path: "/b/.removed-desk", bundle: "desk", isRun: isRun, isKnown: isKnown)
+      ]
+    }
+    #expect(Facts.sound.finding("removals") == nil)
+    let finding = facts.finding("removals")
+    #expect(finding?.grade == .warn)
+    #expect(finding?.found.hasPrefix("/b/.removed-desk: ") == true)
+    #expect(finding?.found.hasSuffix(words) == true && finding?.mend?.contains(mend) == true)
+  }
+
   @Test(arguments: [0, 2])
   func `bundles that have failed, and those that are failing, are named`(count: Int) {
     let facts = Facts.sound.with {

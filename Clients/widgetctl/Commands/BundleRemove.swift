@@ -102,6 +102,12 @@ struct BundleRemoveCommand: AsyncParsableCommand {
         failure = losses.of(names([id])).named(in: error)
       }
     }
+    if isForeign, !removed.isEmpty {
+      installer.dropMarks(
+        of: installer.markedRemovals().filter {
+          !BundleRemoveCommand.isKnown($0, in: place, at: places, among: standings)
+        })
+    }
     if !removed.isEmpty {
       let lost = losses.of(names(removed))
       let unknown = known == nil ? going.filter { removed.contains($0) } : []

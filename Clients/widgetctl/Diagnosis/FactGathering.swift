@@ -1,4 +1,5 @@
 import Glibc
+import WidgetBundle
 import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
@@ -57,7 +58,25 @@ extension Facts {
       declared: host.isMissing ? standings.count : 0,
       failed: host.isMissing ? [] : standings.filter(\.hasFailed).map(\.title),
       failing: host.isMissing ? [] : standings.filter(\.isFailing).map(\.title),
-      stopped: host.isMissing ? [] : standings.filter(\.isElsewhere).map(\.title))
+      stopped: host.isMissing ? [] : standings.filter(\.isElsewhere).map(\.title),
+      marks: marks(in: [folder] + host.folders(besides: folder), host, standings))
+  }
+
+  /// A host deletes the mark of a removal within seconds. Younger marks do not count.
+  private static let markAge = Duration.seconds(60)
+
+  private static func marks(
+    in folders: [String], _ host: BundleHost, _ standings: [BundleStanding]
+  ) -> [Mark] {
+    let end = Timestamp.wallClock().advanced(by: .zero - markAge)
+    return Set(folders.map { BundleHost.resolved($0) }).sorted().flatMap { folder -> [Mark] in
+      guard let isRun = host.runs(folder) else { return [] }
+      return BundleInstaller(path: folder).markedRemovals(before: end).map { id in
+        Mark(
+          path: "\(folder)/\(BundleRemovalMark.name(of: id))", bundle: id, isRun: isRun,
+          isKnown: standings.contains { $0.id == id })
+      }
+    }
   }
 
   // MARK: - Files

@@ -124,6 +124,18 @@ struct Facts: Hashable {
     var failing: [String] = []
     /// The ids of the bundles that are not in a folder of the running host.
     var stopped: [String] = []
+    /// The old marks of removals in the folder and in those of the host.
+    var marks: [Mark] = []
+  }
+
+  /// The mark of a removal that no host has deleted (`BundleRemovalMark`).
+  struct Mark: Hashable {
+    var path: String
+    var bundle: String
+    /// Whether a host runs the folder.
+    var isRun: Bool
+    /// Whether the daemon still has the bundle.
+    var isKnown: Bool
   }
 
   /// A process that listens.

@@ -249,6 +249,23 @@ extension Facts {
     return .warn(check, problem, mend: hostStart(bundles))
   }
 
+  /// The marks of removals that stay. The next step is that of the first one.
+  var marksFinding: Finding? {
+    guard isReached, let bundles, let first = bundles.marks.first else { return nil }
+    let shown = bundles.marks.prefix(3).map(\.words)
+    let more = bundles.marks.count - shown.count
+    let mend: String? =
+      switch (first.isKnown, first.isRun) {
+      case (true, true):
+        remedies.managerWithUnits.map { "\(remedies.journalctl($0)) -u widgetd-host -n 20" }
+      case (true, false): hostStart(bundles)
+      case (false, _): "rm \(first.path.shellQuoted)"
+      }
+    return .warn(
+      "removals", (shown + (more > 0 ? ["and \(more) more"] : [])).joined(separator: "; "),
+      mend: mend)
+  }
+
   /// The command that starts the host, if none runs: with the folders of the last one, and with the
   /// usual folder if it has bundles. No unit starts a host for a daemon with another socket.
   private func hostStart(_ bundles: Facts.Bundles) -> String? {
@@ -297,6 +314,22 @@ extension Facts {
       + (others > 0 ? "; and \(others) other\(others == 1 ? "" : "s")" : "")
     guard age < Facts.newsAge else { return .ok(check, found) }
     return .warn(check, found, mend: choice.command("status"))
+  }
+}
+
+extension Facts.Mark {
+  /// `/b/.removed-desk: no host has carried out the removal of bundle desk`
+  fileprivate var words: String {
+    let state =
+      switch (isKnown, isRun) {
+      case (true, true): "widgetd-host has not removed bundle \(bundle); its log has the reason"
+      case (true, false): "no host has carried out the removal of bundle \(bundle)"
+      case (false, true):
+        "the daemon has nothing of bundle \(bundle), but widgetd-host has not deleted this file"
+      case (false, false):
+        "the daemon has nothing of bundle \(bundle), so nobody needs this file"
+      }
+    return "\(path): \(state)"
   }
 }
 

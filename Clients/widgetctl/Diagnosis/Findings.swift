@@ -8,7 +8,8 @@ extension Facts {
   var findings: [Finding] {
     [
       socketFinding, fileFinding, unitFinding, permissionFinding, connectFinding, healthFinding,
-      storeFinding, levelFinding, versionFinding, providersFinding, bundlesFinding, errorsFinding,
+      storeFinding, levelFinding, versionFinding, providersFinding, bundlesFinding, marksFinding,
+      errorsFinding,
     ].compactMap { $0 }
   }
 

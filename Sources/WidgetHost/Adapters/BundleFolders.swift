@@ -269,7 +269,9 @@ enum BundleFolders {
       let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
         pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
       }
-      guard name.hasPrefix(prefix), BundleRemovalMark.canHave(String(name.dropFirst(prefix.count)))
+      // Another file type is no mark, and nobody would delete it.
+      guard name.hasPrefix(prefix), BundleRemovalMark.canHave(String(name.dropFirst(prefix.count))),
+        time(ofMark: "\(root)/\(name)") != nil
       else { continue }
       names.append(name)
     }

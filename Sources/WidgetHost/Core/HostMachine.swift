@@ -19,7 +19,8 @@ struct HostMachine: Sendable {
     case note(String)
     /// A field of a bundle's file has no effect, or a value is gone with its widget.
     case kept(BundleClaims.KeptField, bundle: String)
-    /// The daemon has nothing of further removed bundles, so their marks can go.
+    /// The daemon has nothing of further removed bundles, or this host knows now which bundles the
+    /// daemon has. So marks can go.
     case removalsConfirmed
     /// The number of running bundles, and of broken ones.
     case status(running: Int, failed: Int)
@@ -225,6 +226,8 @@ struct HostMachine: Sendable {
     case .remembered(let known):
       pass(bundles.remembered(known, at: now), at: now)
       daemon.setFolders(bundles.knownFolders)
+      // The looks before this one could not tell which marks say nothing.
+      outputs.append(.removalsConfirmed)
     case .attendance(let isAway):
       guard !isStopped else { return }
       pass(isAway ? bundles.daemonIsAway(at: now) : bundles.daemonIsBack(at: now), at: now)

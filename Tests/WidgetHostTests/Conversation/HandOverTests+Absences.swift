@@ -285,6 +285,14 @@ extension HandOverTests {
     #expect(widget("v") == nil && widget("bundle/a") == nil)
   }
 
+  /// The first look into the folders comes before the daemon's answer.
+  @Test mutating func `old marks of removals can go when the host knows the daemon's bundles`() {
+    run(machine.looked(at: time))
+    #expect(confirmations == 0)
+    run(machine.start(at: time))
+    #expect(confirmations == 1)
+  }
+
   /// Nobody knows the file of the bundle any more.
   @Test mutating func `the log of a removal after a restart has the values of events`() throws {
     try begin("v: {kind: k}", valued: [])

@@ -15,6 +15,7 @@ struct HandOverTests {
   var kept: [String] = []
   var reports: [String] = []
   var notes: [String] = []
+  var confirmations = 0
   /// Whether the daemon has no room for the sessions that begin.
   var isWithoutRoom = false
   /// Whether the daemon asks for the data of all widgets when a session begins.
@@ -86,6 +87,7 @@ struct HandOverTests {
       case .daemon(.endWatch(let id)): watches[id] = nil
       case .report(let text): reports.append(text)
       case .note(let text): notes.append(text)
+      case .removalsConfirmed: confirmations += 1
       default: break
       }
       if let input { queue += machine.handle(input, at: time) }
