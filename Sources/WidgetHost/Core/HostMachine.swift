@@ -243,8 +243,9 @@ struct HostMachine: Sendable {
     case .kept(let field, let bundle):
       outputs.append(.kept(field, bundle: bundle))
       if field.isLost { pass(bundles.lost(field, of: bundle), at: now) }
-    case .replaced(let field, let bundle):
-      pass(bundles.noteLoss(field.message(by: ""), of: bundle), at: now)
+    case .loss(let line, let bundle):
+      guard !isStopped else { return }
+      pass(bundles.noteLoss(line, of: bundle), at: now)
     case .dropped(let events, let generation):
       guard !isStopped else { return }
       pass(bundles.dropped(events, generation: generation), at: now)

@@ -282,6 +282,8 @@ struct HostMachineTests {
         "bundle a: widget w: the value of data.gone is lost: the kind \"k\" no longer has this field",
         "bundle a: 2 more values do not fit the changed kinds",
       ])
+    let shown = machine.bundles.standings.flatMap(\.remarks).filter { $0.contains(" value") }
+    #expect(shown.map { "bundle a: \($0)" } == lines.filter { $0.contains("is lost") })
   }
 
   /// - Parameter isRestarted: whether an earlier host declared the former version.

@@ -228,8 +228,8 @@ struct BundleClaims: Sendable {
   ///   - before: the widgets that the file declared last. A widget that it no longer has, or has with
   ///     another kind, is removed, so its values do not come back.
   ///   - countMax: the maximum number of such lines. One more line counts the rest.
-  func misfits(_ results: [KindResult], before: Set<WidgetID>, countMax: Int) -> [String] {
-    var lines: [String] = []
+  func misfits(_ results: [KindResult], before: Set<WidgetID>, countMax: Int) -> [Misfit] {
+    var lines: [Misfit] = []
     var count = 0
     let kinds = bundle.kindsOfWidgets
     for result in results {
@@ -242,16 +242,24 @@ struct BundleClaims: Sendable {
         let reason = kind.map { BundleClaims.reason(field.path, $0.kind) } ?? "the kind has changed"
         let id = field.widgetID
         let goes = before.contains(id) && kinds[id] != result.name
-        lines.append(
-          "bundle \(bundle.id): widget \(id): the value of \(field.path) is "
-            + BundleClaims.fate(of: field, goes: goes) + ": \(reason)"
-            + (goes ? "" : BundleClaims.advice(on: field)))
+        let text =
+          "widget \(id): the value of \(field.path) is "
+          + BundleClaims.fate(of: field, goes: goes) + ": \(reason)"
+          + (goes ? "" : BundleClaims.advice(on: field))
+        lines.append(Misfit(text: text, isLost: !field.isSetAside))
       }
     }
     guard count > lines.count else { return lines }
     let more =
       count - lines.count == 1 ? "1 more value does" : "\(count - lines.count) more values do"
-    return lines + ["bundle \(bundle.id): \(more) not fit the changed kinds"]
+    return lines + [Misfit(text: "\(more) not fit the changed kinds", isLost: false)]
+  }
+
+  /// A line about a value that does not fit.
+  struct Misfit: Hashable {
+    var text: String
+    /// Whether nobody keeps the value.
+    var isLost: Bool
   }
 
   /// The effect on a value that does not fit.

@@ -313,7 +313,7 @@ extension DaemonConversation {
     for field in links.change(generation, { $0.owned() }) ?? []
     where !kept.contains(where: { $0.widget == field.widget && $0.field.path == field.path }) {
       report(field.message(by: bundle.id))
-      put(.replaced(field, bundle: bundle.id))
+      put(.loss(field.message(by: ""), bundle: bundle.id))
     }
     unmarks.serve(Set(bundle.kinds.map(\.kind.name)))
     takenOver(generation)
@@ -369,7 +369,8 @@ extension DaemonConversation {
   ) {
     let most = limits.failuresShownMax
     for line in BundleClaims(of: bundle).misfits(results, before: before, countMax: most) {
-      report(line)
+      report("bundle \(bundle.id): \(line.text)")
+      if line.isLost { put(.loss(line.text, bundle: bundle.id)) }
     }
   }
 

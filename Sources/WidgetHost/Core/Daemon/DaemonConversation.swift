@@ -41,8 +41,9 @@ struct DaemonConversation: Sendable {
     case discard
     /// A field of a bundle's file has no effect, or a value is gone with its widget.
     case kept(BundleClaims.KeptField, bundle: String)
-    /// A bundle's file declares a field for the first time, and has replaced a value.
-    case replaced(BundleClaims.TakenField, bundle: String)
+    /// The log has this line about a value that a bundle's file has replaced, or that does not fit
+    /// its kinds and is not kept. The bundle's widget shows it, too.
+    case loss(String, bundle: String)
     /// The daemon has dropped events of a bundle, which had numbers in this range.
     case dropped(ClosedRange<UInt64>, generation: UInt64)
     /// The edits of a bundle's file that have no effect, because somebody else has set the fields.
