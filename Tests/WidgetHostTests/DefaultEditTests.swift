@@ -28,7 +28,7 @@ struct DefaultEditTests {
       """)
   }
 
-  private func reports(_ outputs: [HostState.Output]) -> [String] {
+  private static func reports(_ outputs: [HostState.Output]) -> [String] {
     outputs.compactMap { if case .report(let text) = $0 { text } else { nil } }
       .filter { $0.contains("default") }
   }
@@ -44,14 +44,16 @@ struct DefaultEditTests {
     id: String
   ) throws {
     let opened = state.found(.bundle(try bundle(id, 7, 9), digest: 1), in: "/b/x", at: now)
-    #expect(reports(opened).isEmpty)
+    #expect(DefaultEditTests.reports(opened).isEmpty)
     let former = SettableData(of: try bundle("b", 1, 2)).value
     let known = HostState.Remembered(
       id: "b", path: "/b/x", loaded: .epoch, shown: [HostState.settableKey: former])
-    #expect(reports(state.remembered([known], at: now)).isEmpty)
+    let remembered = state.remembered([known], at: now)
+    #expect(DefaultEditTests.reports(remembered).isEmpty)
     let generation = try #require(opened.generations.first)
-    let lines = reports(
-      state.handle(.snapshot(try widgets()), generation: generation, at: now))
+    let all = try widgets()
+    let told = state.handle(.snapshot(all), generation: generation, at: now)
+    let lines = DefaultEditTests.reports(told)
     if id == "b" {
       #expect(lines == [DefaultEditTests.line("b", on: "old, own", "the field was set")])
     } else {
@@ -61,8 +63,8 @@ struct DefaultEditTests {
           DefaultEditTests.line("c", on: "own", "the field was set"),
         ])
     }
-    let again = state.handle(.snapshot(try widgets()), generation: generation, at: now)
-    #expect(reports(again).isEmpty)
+    let again = state.handle(.snapshot(all), generation: generation, at: now)
+    #expect(DefaultEditTests.reports(again).isEmpty)
   }
 
   @Test mutating func `so is an edit together with the id`() throws {
@@ -70,10 +72,12 @@ struct DefaultEditTests {
     let first = state.found(.bundle(try bundle("b", 1, 2), digest: 1), in: "/b/x", at: now)
     let before = try #require(first.generations.first)
     _ = state.declared(generation: before, refusal: nil, at: now)
-    _ = state.handle(.snapshot(try widgets()), generation: before, at: now)
+    let all = try widgets()
+    _ = state.handle(.snapshot(all), generation: before, at: now)
     let second = state.found(.bundle(try bundle("c", 7, 2), digest: 2), in: "/b/x", at: now)
     let after = try #require(second.generations.first)
-    let lines = reports(state.handle(.snapshot(try widgets()), generation: after, at: now))
+    let told = state.handle(.snapshot(all), generation: after, at: now)
+    let lines = DefaultEditTests.reports(told)
     #expect(lines.count == 2 && lines.allSatisfy { $0.contains("the new default of data.m") })
   }
 
