@@ -388,7 +388,9 @@ struct ConversationPartTests {
     let file = FieldOwner(path: "data.m", owner: "bundle/a")
     let user = FieldOwner(path: "data.o", owner: "user 1")
     var declarations = BundleDeclarations()
-    declarations.remember([id: [owner(isEdited ? 5 : 6), file, user]], of: "a")
+    let owners = [owner(isEdited ? 5 : 6), file, user]
+    let former = BundleDeclarations.FormerOwners(set: "bundle/a", fields: owners)
+    declarations.remember([id: former], of: "a")
     #expect(declarations.fields(of: "a") == [id: ["data.n", "data.m"]])
     let kept = BundleClaims.KeptField(widget: id, field: owner(6))
     let told = declarations.declared(bundle, keeping: [kept])
