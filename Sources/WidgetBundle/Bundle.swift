@@ -125,17 +125,21 @@ public struct ContentReads: Hashable, Sendable {
   public var families: [Family]
   /// The sources and actions whose status it reads.
   public var statuses: Set<String>
+  /// Those of which it reads more than `fields`, the messages for wrong values of a form. The other
+  /// failures have no such messages.
+  public var statusesBeyondFields: Set<String>
   /// Whether the template reads the status of all sources and actions.
   public var readsAllStatuses: Bool
   /// Data keys for which the template shows only a placeholder while they are null.
   public var placeholderKeys: Set<String>
 
   public init(
-    families: [Family] = [], statuses: Set<String> = [], readsAllStatuses: Bool = false,
-    placeholderKeys: Set<String> = []
+    families: [Family] = [], statuses: Set<String> = [], statusesBeyondFields: Set<String> = [],
+    readsAllStatuses: Bool = false, placeholderKeys: Set<String> = []
   ) {
     self.families = families
     self.statuses = statuses
+    self.statusesBeyondFields = statusesBeyondFields
     self.readsAllStatuses = readsAllStatuses
     self.placeholderKeys = placeholderKeys
   }

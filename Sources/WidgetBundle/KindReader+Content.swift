@@ -175,6 +175,7 @@ extension ContentReads {
     }
     if case .field(let name)? = path.first {
       statuses.insert(name)
+      if path.dropFirst().first != .some(.field("fields")) { statusesBeyondFields.insert(name) }
     } else {
       readsAllStatuses = true
     }

@@ -401,31 +401,6 @@ struct FailureTests {
     #expect(scene.instance.failures.map(\.message) == ["no a", "no b"])
   }
 
-  @Test func `a refused form is not a failure of the bundle`() throws {
-    let body = """
-      actions: {save: {do: [{http: "http://h/x"}]}}
-      content: {form: [{input: title, required: true}], id: f, on: {submit: save}}
-      """
-    var scene = try Scene(body, permissions: "{hosts: [h]}")
-    try scene.event("submit", node: "f", ["values": .map([:])], wantsOutcome: true)
-    #expect(error(scene) == nil)
-    #expect(scene.instance.failures == [])
-    #expect(scene.status("save", "code") == .string("INVALID_ARGUMENT"))
-    #expect(scene.status("save", "fields") == .map(["title": .string("title is needed.")]))
-    #expect(outcome(scene) == .string("failure"))
-    // For the next host, it is no failure either.
-    let widgets = scene.widgets.values.map(\.self)
-    var next = try Scene(body, permissions: "{hosts: [h]}", widgets: [], generation: 2)
-    for widget in widgets { next.widgets[widget.id] = widget }
-    next.tell(.snapshot(widgets))
-    #expect(next.instance.failures == [] && error(next) == nil)
-    // A failure after a correct submit is a failure of the bundle.
-    next.pass(.milliseconds(1))
-    try next.event("submit", node: "f", ["values": .map(["title": .string("x")])])
-    try next.answer(next.webRequest()?.id, 500)
-    #expect(error(next)?.reason == "ACTION_FAILED")
-  }
-
   @Test func `the next host takes over failures with their times`() throws {
     var scene = try scene()
     try fail(&scene)

@@ -161,4 +161,149 @@ struct FormTests {
     }
     #expect(message.contains("Urgent takes true or false"), "\(message)")
   }
+
+  // MARK: - Refusals as failures
+
+  private static let refusing = """
+    actions: {save: {do: [{http: "http://a.example/"}], title: Not saved}}
+    content: {form: [{input: title, required: true}], id: f, on: {submit: save}}
+    """
+
+  private func submit(_ values: ValueMap, _ scene: inout Scene) throws {
+    scene.pass(.seconds(1))
+    try scene.event("submit", node: "f", ["values": .map(values)], wantsOutcome: true)
+  }
+
+  private func reports(_ scene: inout Scene) -> [String] {
+    scene.taken().compactMap {
+      switch $0 {
+      case .report(let text), .note(let text): text
+      default: nil
+      }
+    }
+  }
+
+  @Test func `a refused form is a failure until the form takes the values`() throws {
+    var scene = try Scene(FormTests.refusing, permissions: ActionTests.hosts)
+    try submit([:], &scene)
+    try submit(["extra": .int(1)], &scene)
+    let since = scene.time.wall
+    let words = "title is needed. The form has no field \"extra\"; there is: title."
+    #expect(
+      scene.widget?.error
+        == WidgetError(reason: "ACTION_FAILED", message: "Not saved: \(words)", since: since))
+    #expect(scene.instance.failures.map(\.message) == [words])
+    #expect(scene.status("save", "since") == .timestamp(since))
+    #expect(
+      reports(&scene) == [
+        "bundle b: widget w: action save: title is needed.",
+        "bundle b: widget w: action save: \(words) (again)",
+      ])
+    try submit(["title": .string("x")], &scene)
+    // The action has not ended yet.
+    let request = try need(scene.webRequest())
+    #expect(scene.widget?.error == nil && scene.instance.failures == [])
+    #expect(
+      reports(&scene) == ["bundle b: widget w: action save takes the values of its form now"])
+    try scene.answer(request.id, 500)
+    #expect(scene.widget?.error?.reason == "ACTION_FAILED")
+    #expect(scene.instance.failures.count == 1)
+  }
+
+  @Test func `an accepted form ends the refusal, also if the action does nothing`() throws {
+    var scene = try Scene(
+      """
+      data: {on: false}
+      actions: {save: {if: data.on, do: [{http: "http://a.example/"}]}}
+      content: {form: [{input: title, required: true}], id: f, on: {submit: save}}
+      """, permissions: ActionTests.hosts)
+    try submit([:], &scene)
+    #expect(scene.widget?.error?.message == "Save failed: title is needed.")
+    try submit(["title": .string("x")], &scene)
+    #expect(scene.widget?.error == nil && scene.instance.failures == [])
+    #expect(scene.status("save", "failed") == .bool(false))
+  }
+
+  @Test(arguments: [false, true])
+  func `the next host shows a refused form, unless a client has cleared it`(
+    isCleared: Bool
+  ) throws {
+    let bundle = try Scene.bundle(FormTests.refusing, permissions: ActionTests.hosts)
+    var scene = try Scene(bundle)
+    try submit(["extra": .int(1)], &scene)
+    let marked = scene.widget?.error
+    #expect(marked != nil)
+    if isCleared { try scene.change { $0.error = nil } }
+    scene.instance = BundleInstance(
+      bundle, generation: 2, folder: "/bundles/b", home: "/home/me", limits: HostLimits(), seed: 8)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(scene.widget?.error == (isCleared ? nil : marked))
+    #expect(scene.instance.failures.isEmpty == isCleared)
+    try submit(["title": .string("x")], &scene)
+    #expect(scene.widget?.error == nil)
+  }
+
+  struct Shown: Sendable {
+    /// The content beside the form.
+    let label: String
+    let values: ValueMap
+    let isShown: Bool
+  }
+
+  private static let shown: [Shown] = [
+    Shown(label: "=status.save.message", values: ["extra": Value.int(1)], isShown: true),
+    Shown(label: "=string(status.save.fields.size())", values: [:], isShown: true),
+    // No input has the value, so none shows its message.
+    Shown(
+      label: "=string(status.save.fields.size())",
+      values: ["title": Value.string("x"), "extra": Value.int(1)], isShown: false),
+  ]
+
+  @Test(arguments: shown)
+  func `a refusal that the content shows is left to its author`(shown: Shown) throws {
+    var scene = try Scene(
+      """
+      actions: {save: {do: [{http: "http://a.example/"}]}}
+      content:
+        stack:
+          - {label: "\(shown.label)"}
+          - {form: [{input: title, required: true}], id: f, on: {submit: save}}
+      """, permissions: ActionTests.hosts)
+    try submit(shown.values, &scene)
+    #expect(scene.status("save", "code") == .string("INVALID_ARGUMENT"))
+    #expect((scene.widget?.error == nil) == shown.isShown)
+    #expect(scene.instance.failures.isEmpty == shown.isShown)
+  }
+
+  @Test func `messages for the fields of a form do not show a failure of its action`() throws {
+    var scene = try Scene(
+      """
+      actions: {save: {do: [{http: "http://a.example/"}]}}
+      content:
+        form: [{input: title, problem: '="title" in status.save.fields ? "wrong" : ""'}]
+        id: f
+        on: {submit: save}
+      """, permissions: ActionTests.hosts)
+    try submit(["title": .string("x")], &scene)
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(scene.widget?.error?.reason == "ACTION_FAILED")
+  }
+
+  @Test(arguments: [
+    ("catch: [{set: {note: error.message}}]", "", true),
+    ("", "on: {save.error: {set: {note: string(event.payload.message)}}}", false),
+  ])
+  func `only steps that run because of a refusal handle it`(
+    catching: String, on: String, isShown: Bool
+  ) throws {
+    var scene = try Scene(
+      """
+      data: {note: ""}
+      actions: {save: {do: [{http: "http://a.example/"}]\(catching.isEmpty ? "" : ", ")\(catching)}}
+      content: {form: [{input: title, required: true}], id: f, on: {submit: save}}
+      \(on)
+      """, permissions: ActionTests.hosts)
+    try submit([:], &scene)
+    #expect((scene.widget?.error != nil) == isShown)
+  }
 }

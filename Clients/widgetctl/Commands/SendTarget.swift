@@ -76,8 +76,8 @@ struct SendTarget: Sendable {
     return payload
   }
 
-  /// The submitted values that a form refuses. A host refuses them after the event was sent, so
-  /// only `--wait` would show it.
+  /// The submitted values that a form refuses. A host refuses them after the event was sent, so the
+  /// daemon's answer does not have the refusal.
   func warnings(_ payload: ValueMap, event: String, node: String?, uploads: [String])
     -> [RequestWarning]
   {

@@ -44,8 +44,12 @@ struct KindFacts: Sendable {
 
   /// Whether steps of the author handle the failure of an action.
   func catches(_ action: String) -> Bool {
-    kind.actions[action]?.failure.isEmpty == false || handlesErrors
-      || handledActions.contains(action)
+    kind.actions[action]?.failure.isEmpty == false || handlesError(of: action)
+  }
+
+  /// Whether steps of the author run because of the event for the failure of an action.
+  func handlesError(of action: String) -> Bool {
+    handlesErrors || handledActions.contains(action)
   }
 
   /// The value as the kind's data takes it.

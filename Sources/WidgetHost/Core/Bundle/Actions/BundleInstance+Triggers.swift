@@ -179,8 +179,8 @@ extension BundleInstance {
 
   // MARK: Forms
 
-  /// Checks every field of a form. If a field is invalid, no action runs, and the status of the
-  /// form's action has the reason.
+  /// Checks every field of a form. If a field is invalid, no action runs. The reason is a failure of
+  /// the form's action until the form takes the values of a submission.
   private mutating func check(_ form: Form, _ event: Event, _ facts: KindFacts) -> Bool {
     let shown = widgets[event.widgetID]?.heard.content?.nodes ?? []
     let problems = FormField.problems(
@@ -189,17 +189,31 @@ extension BundleInstance {
     ) { id in
       shown.first { $0.id == id }?.properties
     }
-    guard !problems.isEmpty else { return true }
-    let status = ActionStatus(
+    guard !problems.isEmpty else {
+      endRefusal(of: form, event.widgetID)
+      return true
+    }
+    var status = ActionStatus(
       state: .failure, title: title(of: form.action, facts, event),
       message: problems.map(\.words).joined(separator: "\n"), code: "INVALID_ARGUMENT",
-      fields: Dictionary(problems.map { ($0.name, $0.words) }) { first, _ in first },
-      since: now.wall)
-    // The user who filled in the form gets the messages. The bundle has no failure.
+      fields: Dictionary(problems.map { ($0.name, $0.words) }) { first, _ in first })
+    // `catch` does not run. Only steps for the event of the failure handle it.
+    let known = failed(
+      event.widgetID, .action(form.action), status.onOneLine, among: [form.action],
+      isCaught: facts.handlesError(of: form.action), cause: .event)
+    status.since = known.since
     setStatus(event.widgetID, form.action, status)
     noteOutcome(of: event, status)
     sendError(event.widgetID, form.action, status, cause: event)
     return false
+  }
+
+  /// The form takes the values, so an earlier refusal is over, whatever the action does.
+  private mutating func endRefusal(of form: Form, _ id: WidgetID) {
+    let key = FailureKey.action(form.action)
+    guard standing[id, key]?.status.fields.isEmpty == false else { return }
+    forgetFailure(id, key, because: "takes the values of its form now")
+    if status(id, form.action) == .failure { setStatus(id, form.action, ActionStatus()) }
   }
 
   private mutating func title(of action: String, _ facts: KindFacts, _ event: Event) -> String {
@@ -220,6 +234,15 @@ extension BundleInstance {
     completed.payload["values"] = .map(
       FormField.completed(event.submittedValues, for: form.fields))
     return completed
+  }
+}
+
+extension ActionStatus {
+  /// The failure as errors and the log have it: a form has a line for each wrong value.
+  var onOneLine: ActionStatus {
+    var status = self
+    status.message = message.split(separator: "\n").joined(separator: " ")
+    return status
   }
 }
 

@@ -391,10 +391,10 @@ extension BundleInstance {
     let actions = facts.kind.actions.keys.sorted().map { ($0, FailureKey.action($0)) }
     var inherited: [(name: String, key: FailureKey, status: ActionStatus)] = []
     for (name, key) in names + actions {
-      // A form with wrong values is not a failure of the bundle.
-      guard let status = self.failure(id, name), status.fields.isEmpty else { continue }
-      standing.set(
-        id, key, StandingFailure(status: status, names: [name], isCaught: facts.isCaught(key)))
+      guard let status = self.failure(id, name) else { continue }
+      let isCaught =
+        status.fields.isEmpty ? facts.isCaught(key) : facts.handlesError(of: name)
+      standing.set(id, key, StandingFailure(status: status, names: [name], isCaught: isCaught))
       if case .source(let index) = key { armStaleness(id, index) }
       if isNoted(BundleInstance.clearedKey, id, name) { standing.clear(id, key) }
       inherited.append((name, key, status))
@@ -440,9 +440,10 @@ extension BundleInstance {
     }
     var since = now.wall
     if case .timestamp(let time)? = map["since"] { since = time }
-    return ActionStatus(
+    let status = ActionStatus(
       state: .failure, title: text("title"), message: text("message"), code: text("code"),
       fields: fields, since: since, makesStale: map[ActionStatus.staleKey] == .bool(true))
+    return fields.isEmpty ? status : status.onOneLine
   }
 }
 
@@ -466,7 +467,15 @@ extension KindFacts {
   func isTold(_ key: FailureKey, _ failure: StandingFailure, on widget: Widget) -> Bool {
     if failure.isCaught { return true }
     guard !key.isMarkedByClients, let reads = reads(for: widget) else { return false }
-    return reads.readsAllStatuses || !reads.statuses.isDisjoint(with: failure.names)
+    if reads.readsAllStatuses || !reads.statusesBeyondFields.isDisjoint(with: failure.names) {
+      return true
+    }
+    let wrong = failure.status.fields.keys
+    guard !wrong.isEmpty, !reads.statuses.isDisjoint(with: failure.names) else { return false }
+    // Inputs show the messages for their values. No input shows a field that the form lacks.
+    let forms = kind.forms.values.filter { failure.names.contains($0.action) }
+    let names = Set(forms.flatMap { $0.fields.map(\.name) })
+    return wrong.allSatisfy { names.contains($0) }
   }
 
   /// Whether the content shows a placeholder for the data that a failed source sets: the data is
