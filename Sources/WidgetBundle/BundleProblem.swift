@@ -42,6 +42,36 @@ extension BundleProblem {
   }
 }
 
+extension [BundleProblem] {
+  /// The problems in the order of the file, each once for its place. Two readers can check the same
+  /// value, with other paths or hints. The first one with a hint counts.
+  var inOrder: [BundleProblem] {
+    struct Told: Hashable {
+      let line: Int
+      let column: Int
+      /// The place of a problem without a line.
+      let path: String
+      let message: String
+    }
+    var told: [Told: Int] = [:]
+    var kept: [BundleProblem] = []
+    for problem in self {
+      let key = Told(
+        line: problem.line, column: problem.column, path: problem.line > 0 ? "" : problem.path,
+        message: problem.message)
+      guard let index = told[key] else {
+        told[key] = kept.count
+        kept.append(problem)
+        continue
+      }
+      if kept[index].hint.isEmpty { kept[index] = problem }
+    }
+    return kept.enumerated().sorted { a, b in
+      (a.element.line, a.element.column, a.offset) < (b.element.line, b.element.column, b.offset)
+    }.map(\.element)
+  }
+}
+
 extension BundleProblem: CustomStringConvertible {
   /// `3:7: unknown key "nmae"; did you mean "name"?`
   public var description: String {
@@ -61,10 +91,7 @@ public struct InvalidBundle: Error, Hashable, Sendable, CustomStringConvertible 
 
   /// - Parameter lines: of the file, which the problems are shown with.
   init(_ found: [BundleProblem], _ lines: SourceLines) {
-    var seen: Set<BundleProblem> = []
-    let sorted = found.enumerated().filter { seen.insert($0.element).inserted }.sorted { a, b in
-      (a.element.line, a.element.column, a.offset) < (b.element.line, b.element.column, b.offset)
-    }.map(\.element)
+    let sorted = found.inOrder
     problems = sorted.prefix(InvalidBundle.problemsMax).map { $0.shown(in: lines) }
     untold = sorted.count - problems.count
   }

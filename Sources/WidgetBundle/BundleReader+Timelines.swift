@@ -75,9 +75,10 @@ extension BundleFileReader {
 
   private func score(_ item: Item) -> Double {
     let range = 0...TimelineEntry.scoreMax
-    switch reading.constant(item) {
-    case .int(let score)? where range.contains(Double(score)): return Double(score)
-    case .double(let score)? where range.contains(score): return score
+    guard let value = reading.constant(item) else { return 0 }
+    switch value {
+    case .int(let score) where range.contains(Double(score)): return Double(score)
+    case .double(let score) where range.contains(score): return score
     default:
       reading.report(
         item, "the score is not a number from 0 to 1000000", hint: "write for example 10")

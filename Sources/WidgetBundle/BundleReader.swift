@@ -46,7 +46,7 @@ public enum BundleReader {
       throw InvalidBundle(reading.problems, lines)
     }
     reading.remarkLostQuotes(root)
-    bundle.remarks = reading.remarks.map { $0.shown(in: lines) }
+    bundle.remarks = reading.remarks.inOrder.map { $0.shown(in: lines) }
     return bundle
   }
 
@@ -115,8 +115,9 @@ struct BundleFileReader {
     guard let object = reading.object(item, .bundle) else { return nil }
     var bundle = Bundle(id: "", version: "")
     if let item = object["bundle"] {
-      bundle.id = reading.text(item) ?? ""
-      if !BundleReader.isID(bundle.id) {
+      let text = reading.text(item)
+      bundle.id = text ?? ""
+      if text != nil, !BundleReader.isID(bundle.id) {
         reading.report(
           item, "\"\(bundle.id.prefix(40))\" cannot be a bundle's id",
           hint: "use 1 to 64 lowercase letters, digits and -")
@@ -136,12 +137,13 @@ struct BundleFileReader {
         "format", of: object, "the format is missing", hint: "add format: \(BundleReader.format)")
     }
     if let item = object["version"] {
-      bundle.version = reading.text(item) ?? ""
+      let text = reading.text(item)
+      bundle.version = text ?? ""
       let parts = bundle.version.split(separator: ".", omittingEmptySubsequences: false)
       let areNumbers = parts.allSatisfy { part in
         (1...9).contains(part.utf8.count) && part.utf8.allSatisfy { (0x30...0x39).contains($0) }
       }
-      if parts.count != 3 || !areNumbers {
+      if text != nil, parts.count != 3 || !areNumbers {
         reading.report(
           item, "\"\(bundle.version.prefix(40))\" is not a version",
           hint: "write three numbers: 1.0.0"
@@ -362,15 +364,15 @@ struct BundleFileReader {
         hint: "use 1 to 128 of a-z, A-Z, 0-9 and . _ - / :, a letter or digit first")
       return nil
     }
-    if let item = object["id"], reading.text(item) != named.name {
+    if let item = object["id"], let text = reading.text(item), text != named.name {
       reading.report(item, "the widget is called \"\(named.name)\" already", hint: "leave out id")
     }
     guard let kindItem = object["kind"] else {
       reading.report(named.item, "widget \"\(id)\" has no kind", hint: "add kind: NAME")
       return nil
     }
-    guard let name = reading.text(kindItem), let kindName = KindName(name) else {
-      let name = reading.text(kindItem) ?? ""
+    guard let name = reading.text(kindItem) else { return nil }
+    guard let kindName = KindName(name) else {
       reading.report(
         kindItem, "\"\(name.prefix(70))\" cannot be a kind's name",
         hint: reading.suggestion(name, among: names + BundleReader.builtInKinds.map(\.rawValue)))

@@ -53,7 +53,7 @@ public struct DeclaredSet: Sendable {
       throw InvalidBundle(reading.problems, lines)
     }
     reading.remarkLostQuotes(root)
-    set.remarks = reading.remarks.map { $0.shown(in: lines) }
+    set.remarks = reading.remarks.inOrder.map { $0.shown(in: lines) }
     return set
   }
 }

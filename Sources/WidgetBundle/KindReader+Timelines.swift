@@ -36,7 +36,11 @@ extension KindReader {
     if let item = object["offset"], object["every"] == nil {
       reading.report(item, "only a schedule with every has an offset", hint: "leave it out")
     }
-    schedule.cron = reading.text(object["cron"]) ?? ""
+    let cron = reading.text(object["cron"])
+    if let item = object["cron"], cron?.isEmpty == true {
+      reading.report(item, "the pattern is empty", hint: "write for example 0 8 * * mon-fri")
+    }
+    schedule.cron = cron ?? ""
     let variables = Variables(
       [
         ExpressionVariable("data", .record(RecordType(kind.data, isOpen: kind.isOpen))),
@@ -78,9 +82,6 @@ extension KindReader {
 
   /// Reports times that the daemon refuses. Keys with a mistake are missing from the schedule.
   private func checkTimes(_ schedule: EntrySchedule, _ object: Object) {
-    if let item = object["cron"], schedule.cron.isEmpty {
-      reading.report(item, "the pattern is empty", hint: "write for example 0 8 * * mon-fri")
-    }
     do throws(Recurrence.Problem) { _ = try Recurrence(schedule) } catch {
       guard let item = object[error.key] else { return }
       reading.report(item, error.message, hint: error.hint)

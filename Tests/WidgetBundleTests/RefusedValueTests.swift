@@ -122,4 +122,28 @@ import WidgetModel
       + "content: {label: =data.other}}}\n"
     #expect(Samples.problems(text).map(\.hint) == ["there is n"])
   }
+
+  private static let number = "99999999999999999999"
+
+  @Test(arguments: [
+    // The reader of the value refuses it, and so did the reader of the part.
+    ("kinds: {k: {}}\nwidgets: {w: {kind: k, timeline: {entries: [SCORED]}}}", "outside 64 bits"),
+    ("kinds: {k: {data: {n: 0}, schedule: {cron: [1]}}}", "expected text"),
+    ("kinds: {k: {}}\nwidgets: {w: {kind: [k]}}", "expected text"),
+    ("kinds: {k: {}}\nwidgets: {w: {id: [w], kind: k}}", "expected text"),
+  ])
+  func `a value that is refused is told once`(body: String, words: String) {
+    let scored = "{date: 2026-01-01T08:00:00Z, score: \(Self.number)}"
+    let text = "bundle: b\nformat: 1\nversion: 1.0.0\n" + body.replacing("SCORED", with: scored)
+    let problems = Samples.problems(text)
+    #expect(problems.count == 1 && problems.first?.message.contains(words) == true, "\(problems)")
+  }
+
+  @Test(arguments: [
+    "bundle: [b]\nformat: 1\nversion: 1.0.0\n", "bundle: b\nformat: 1\nversion: [1.0.0]\n",
+  ])
+  func `a wrong type in the head of a bundle is told once`(text: String) {
+    let problems = Samples.problems(text)
+    #expect(problems.count == 1, "\(problems)")
+  }
 }

@@ -21,6 +21,13 @@ import WidgetModel
     #expect(bundle.remarks.last?.message.contains("no other program provides it") == true)
   }
 
+  /// Readers check the widgets before the texts with a lost quote.
+  @Test func `remarks are in the order of the file`() throws {
+    let parts = "kinds: {k: {content: {label: x\"}}}\nwidgets: {w: {kind: clokc}}\n"
+    let bundle = try Samples.read("bundle: b\nformat: 1\nversion: 1.0.0\n" + parts)
+    #expect(bundle.remarks.map(\.line) == [4, 5])
+  }
+
   @Test func `at most 500 remarks are kept`() throws {
     let widgets = (0..<600).map { "w\($0): {kind: clokc}" }.joined(separator: ", ")
     let bundle = try Samples.read(
