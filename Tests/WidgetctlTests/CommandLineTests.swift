@@ -242,6 +242,13 @@ struct CommandLineTests {
     }
   }
 
+  @Test func `a file that is uploaded is not read as text`() throws {
+    let arguments = ["send", "w", "submit", "--value", "photo=@/nowhere", "--value", "title=Cat"]
+    let command = try #require(try Widgetctl.parseAsRoot(arguments) as? SendCommand)
+    let files = [SendCommand.File(name: "photo", path: "/nowhere")]
+    #expect(try command.allOfPayload(without: files) == ["values": .map(["title": .string("Cat")])])
+  }
+
   @Test(arguments: Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands).map(Kind.init))
   func `every command has an abstract and an example`(_ kind: Kind) {
     let configuration = kind.command.configuration

@@ -38,20 +38,31 @@ struct SendTargetTests {
 
   @Test(
     arguments: [
-      ("photo=@my cat.png", "my cat.png: not well-formed UTF-8", true),
-      ("title=@my cat.png", "my cat.png: not well-formed UTF-8", false),
-      ("photo=@-", "-: not well-formed UTF-8", false),
-      ("photo=@other.png", "my cat.png: not well-formed UTF-8", false),
-    ])
-  func `a file that is no text has a hint for an input that takes files`(
-    written: String, message: String, isAdvised: Bool
+      ("photo=@my cat.png", ["photo": "my cat.png"]), ("title=@my cat.png", [:]),
+      ("photo==my cat.png", [:]), ("photo:=@my cat.png", [:]), ("other=@my cat.png", [:]),
+    ] as [(String, [String: String])])
+  func `the file of a value is uploaded for an input that takes a file`(
+    written: String, files: [String: String]
   ) throws {
-    let target = SendTarget(nodes: [input("a", "title"), input("b", "photo", mode: "file")])
-    let failure = target.advising(
-      CommandFailure(.invalidArgument, message), reading: [try Assignment(written)])
-    let hint = "; the input \"photo\" takes a file: write --upload 'photo=my cat.png'"
-    #expect(failure.message == message + (isAdvised ? hint : ""))
-    #expect(failure.exit == .invalidArgument)
+    var new = form("new")
+    new.childIDs = ["a", "b"]
+    let target = SendTarget(
+      nodes: [
+        new, input("a", "title"), input("b", "photo", mode: "file"),
+        input("c", "other", mode: "file"),
+      ])
+    let found = try target.files(among: [try Assignment(written)], node: "new")
+    #expect(found.map(\.name) == Array(files.keys) && found.map(\.path) == Array(files.values))
+  }
+
+  @Test func `standard input is no file for an input that takes one`() throws {
+    let target = SendTarget(nodes: [input("b", "photo", mode: "file")])
+    let values = [try Assignment("photo=@-")]
+    let failure = #expect(throws: CommandFailure.self) {
+      try target.files(among: values, node: nil)
+    }
+    #expect(failure?.message.hasSuffix("--upload photo=FILE") == true)
+    #expect(failure?.exit == .invalidArgument)
   }
 
   @Test func `with several forms the command asks for a node`() {

@@ -56,7 +56,10 @@ struct SendCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("value"),
     help: ArgumentHelp(
-      "The value of an input of the form; may be repeated.", valueName: "name=value"),
+      """
+      The value of an input of the form; may be repeated. If the input takes a file, name=@file \
+      uploads the file.
+      """, valueName: "name=value"),
     transform: parseAssignment)
   var values: [Assignment] = []
 
@@ -91,9 +94,26 @@ struct SendCommand: AsyncParsableCommand {
     }
   }
 
+  /// A file for an input of the form.
+  struct File: Hashable {
+    let name: String
+    let path: String
+  }
+
+  /// The files of `--upload`. `validate` has checked that each has a name and a path.
+  private var namedFiles: [File] {
+    uploads.map { upload in
+      let parts = upload.split(separator: "=", maxSplits: 1).map(String.init)
+      return File(name: parts.first ?? "", path: parts.last ?? "")
+    }
+  }
+
   /// The payload, with the form's values in it.
-  func allOfPayload() throws(CommandFailure) -> ValueMap {
+  ///
+  /// - Parameter files: values that are uploaded, and are not in the payload yet.
+  func allOfPayload(without files: [File] = []) throws(CommandFailure) -> ValueMap {
     var map = try payload.values()
+    let values = values.filter { value in !files.contains { $0.name == value.key } }
     if !values.isEmpty { map["values"] = .map(try values.values()) }
     return map
   }
@@ -139,13 +159,10 @@ struct SendCommand: AsyncParsableCommand {
   func run() async throws {
     let session = try global.session()
     guard let name else { throw await missingEvent(session) }
-    var payload: ValueMap
-    do throws(CommandFailure) { payload = try allOfPayload() } catch {
-      let target = try await SendTarget.look(for: self, session)
-      throw target?.advising(error, reading: values) ?? error
-    }
     let target = try await SendTarget.look(for: self, session)
     let node = try node ?? target?.form(for: name, of: id)
+    let files = try namedFiles + (target?.files(among: values, node: node) ?? [])
+    var payload = try allOfPayload(without: files)
     var warnings: [RequestWarning] = []
     if let target {
       payload = try target.typed(payload, self.payload, values, event: name, node: node)
@@ -154,21 +171,19 @@ struct SendCommand: AsyncParsableCommand {
       warnings =
         waits
         ? []
-        : target.warnings(
-          payload, event: name, node: node, uploads: uploads.map { String($0.prefix { $0 != "=" }) }
-        )
+        : target.warnings(payload, event: name, node: node, uploads: files.map(\.name))
     }
-    if !uploads.isEmpty {
+    if !files.isEmpty {
       let widget = try await session.client.getWidget(
         GetWidgetRequest(id: id), options: session.options
       ).widget
-      let names = uploads.map { String($0.prefix { $0 != "=" }) }
-      if let refusal = SendCommand.refusal(ofUploads: names, to: widget) { throw refusal }
+      if let refusal = SendCommand.refusal(ofUploads: files.map(\.name), to: widget) {
+        throw refusal
+      }
       var values = ValueMap()
       if case .map(let map)? = payload["values"] { values = map }
-      for upload in uploads {
-        let parts = upload.split(separator: "=", maxSplits: 1)
-        values[String(parts[0])] = .string(try await Upload.run(String(parts[1]), session))
+      for file in files {
+        values[file.name] = .string(try await Upload.run(file.path, session))
       }
       payload["values"] = .map(values)
     }

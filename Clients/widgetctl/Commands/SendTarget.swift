@@ -129,21 +129,28 @@ struct SendTarget: Sendable {
     }
   }
 
-  /// The failure to read a file of `--value` as text, with the option that uploads the file. The
-  /// failure stays as it is if its file is not for an input that takes one.
-  func advising(_ failure: CommandFailure, reading values: [Assignment]) -> CommandFailure {
+  /// The files of `--value photo=@cat.png` for inputs of the form that take a file. The command
+  /// uploads them like those of `--upload`, because the input takes the id of a blob, and no text.
+  func files(
+    among values: [Assignment], node: String?
+  ) throws(CommandFailure) -> [SendCommand.File] {
+    let inputs = form(node).map { fields(of: $0) } ?? nodes
+    var files: [SendCommand.File] = []
     for value in values {
-      guard case .textFile(let path) = value.source, path != "-",
-        failure.exit == .invalidArgument, failure.message.hasPrefix("\(path): "),
-        nodes.contains(where: {
+      guard case .textFile(let path) = value.source,
+        inputs.contains(where: {
           $0.role == .input && $0.text("mode") == "file" && $0.text("name") == value.key
         })
       else { continue }
-      return failure.adding(
-        "the input \"\(value.key)\" takes a file: write --upload "
-          + "\(value.key)=\(path)".asArgument)
+      guard path != "-" else {
+        throw CommandFailure(
+          .invalidArgument,
+          "the input \"\(value.key)\" takes a file, and standard input is not one; write the content "
+            + "to a file, and --upload " + "\(value.key)=FILE".asArgument)
+      }
+      files.append(SendCommand.File(name: value.key, path: path))
     }
-    return failure
+    return files
   }
 
   /// The command line for refused details that are values of a form: `title=Milk` is
