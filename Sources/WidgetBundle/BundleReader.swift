@@ -417,7 +417,11 @@ struct BundleFileReader {
       }
     }
     for field in kind?.parameters ?? [] where field.isRequired {
-      guard spec.parameters[field.name] ?? .null == .null else { continue }
+      let value = spec.parameters[field.name]
+      // A value with a mistake has its own message.
+      guard value ?? .null == .null,
+        value != nil || object["parameters"]?.hasKey(field.name) != true
+      else { continue }
       reading.report(
         object["parameters"] ?? named.item,
         "kind \"\(kindName)\" needs the parameter \"\(field.name)\", of type \(field.type)",

@@ -9,6 +9,12 @@ struct Item {
   func element(_ index: Int, _ node: SourceNode) -> Item {
     Item(node: node, path: "\(path)[\(index)]")
   }
+
+  /// Whether the item is an object with the key, whatever its value is.
+  func hasKey(_ key: String) -> Bool {
+    guard case .map(let entries) = node.content else { return false }
+    return entries.contains { $0.key == key }
+  }
 }
 
 /// An object of a known shape.

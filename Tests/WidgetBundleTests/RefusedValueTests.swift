@@ -130,6 +130,11 @@ import WidgetModel
     ("kinds: {k: {}}\nwidgets: {w: {kind: k, timeline: {entries: [SCORED]}}}", "outside 64 bits"),
     ("kinds: {k: {data: {n: 0}, schedule: {cron: [1]}}}", "expected text"),
     ("kinds: {k: {}}\nwidgets: {w: {kind: [k]}}", "expected text"),
+    // The required parameter is not missing.
+    (
+      "kinds: {k: {parameters: {n: {type: int, required: true}}}}\n"
+        + "widgets: {w: {kind: k, parameters: {n: \(number)}}}", "outside 64 bits"
+    ),
     ("kinds: {k: {}}\nwidgets: {w: {id: [w], kind: k}}", "expected text"),
   ])
   func `a value that is refused is told once`(body: String, words: String) {
