@@ -46,17 +46,10 @@ extension [BundleProblem] {
   /// The problems in the order of the file, each once for its place. Two readers can check the same
   /// value, with other paths or hints. The first one with a hint counts.
   var inOrder: [BundleProblem] {
-    struct Told: Hashable {
-      let line: Int
-      let column: Int
-      /// The place of a problem without a line.
-      let path: String
-      let message: String
-    }
-    var told: [Told: Int] = [:]
+    var told: [ToldProblem: Int] = [:]
     var kept: [BundleProblem] = []
     for problem in self {
-      let key = Told(
+      let key = ToldProblem(
         line: problem.line, column: problem.column, path: problem.line > 0 ? "" : problem.path,
         message: problem.message)
       guard let index = told[key] else {
@@ -70,6 +63,15 @@ extension [BundleProblem] {
       (a.element.line, a.element.column, a.offset) < (b.element.line, b.element.column, b.offset)
     }.map(\.element)
   }
+}
+
+/// A message at a place.
+private struct ToldProblem: Hashable {
+  let line: Int
+  let column: Int
+  /// The place of a problem without a line.
+  let path: String
+  let message: String
 }
 
 extension BundleProblem: CustomStringConvertible {
