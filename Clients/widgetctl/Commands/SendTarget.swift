@@ -146,7 +146,7 @@ struct SendTarget: Sendable {
         throw CommandFailure(
           .invalidArgument,
           "the input \"\(value.key)\" takes a file, and standard input is not one; write the content "
-            + "to a file, and --upload " + "\(value.key)=FILE".asArgument)
+            + "to a file, and give --upload " + "\(value.key)=FILE".asArgument)
       }
       files.append(SendCommand.File(name: value.key, path: path))
     }
