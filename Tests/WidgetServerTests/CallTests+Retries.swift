@@ -44,7 +44,9 @@ extension `A call` {
     }
   }
 
-  @Test(arguments: [3_600, -3_600])
+  private static let clockSteps = [3_600, -3_600, 30 * 86_400, -30 * 86_400]
+
+  @Test(arguments: clockSteps)
   func `a repeated request id has no second effect after a step of the clock`(
     step: Int
   ) async throws {
@@ -64,6 +66,31 @@ extension `A call` {
       #expect(try client.get("a").presence.isVisible == false)
       let group = try #require(server.log.groups.last)
       #expect(group.runningTime > .zero && group.runningTime.elapsed < .seconds(1_000))
+    }
+  }
+
+  @Test(arguments: clockSteps)
+  func `a retry after a restart has no second effect, although the clock was set meanwhile`(
+    step: Int
+  ) async throws {
+    let log = TestLog.State()
+    let request = SetPresenceRequest(target: .all, action: .toggle, requestID: "r1")
+    let first = try await withServer(log: log, clock: .fake()) { server in
+      let client = try server.connect()
+      try client.create("a")
+      return try client.call("SetPresence", request, as: SetPresenceResponse.self)
+    }
+    #expect(first.changedIDs.count == 1)
+    let later = Timestamp.fakeStart.advanced(by: .seconds(step))
+    try await withServer(log: log, clock: .fake(at: later)) { server in
+      let client = try server.connect()
+      // Turns in which answers could expire.
+      try client.set("a", ["n": .int(1)])
+      try client.set("a", ["n": .int(2)])
+      let again = try client.call("SetPresence", request, as: SetPresenceResponse.self)
+      #expect(again == first)
+      #expect(try client.get("a").presence.isVisible == false)
+      #expect(try client.stats().counters["requests_replayed"] == 1)
     }
   }
 

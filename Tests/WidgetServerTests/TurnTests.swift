@@ -1,6 +1,8 @@
 import NIOCore
 import NIOEmbedded
 import Testing
+import WidgetCore
+import WidgetModel
 
 @testable import WidgetServer
 
@@ -39,6 +41,37 @@ struct TurnTests {
     turn.join(second)
     loop.run()
     #expect(first.flushes == 1 && second.flushes == 2 && late.flushes == 1)
+  }
+
+  /// After a boot of the machine, its uptime begins again at zero.
+  @Test(arguments: [9_000, 0])
+  func `the running time goes on after a restart, and does not follow the clock`(
+    uptimeAtRestart: Int64
+  ) {
+    let loop = EmbeddedEventLoop()
+    var uptime = NIODeadline.uptimeNanoseconds(8_000_000_000_000)
+    var clock = Timestamp.fakeStart
+    func pass(_ turn: Turn, seconds: Int64, clockStep: Int) {
+      turn.atEnd = { turn.close(hasMore: false) }
+      uptime = uptime + .seconds(seconds)
+      clock = clock.advanced(by: .seconds(clockStep))
+      turn.open()
+      loop.run()
+    }
+    let first = Turn(
+      eventLoop: loop, remembersCalls: false, clock: { clock }, uptime: { uptime })
+    pass(first, seconds: 10, clockStep: 86_400)
+    #expect(first.runningTime == RunningTime(elapsed: .seconds(10)))
+    pass(first, seconds: 10, clockStep: -2 * 86_400)
+    #expect(first.runningTime == RunningTime(elapsed: .seconds(20)))
+    #expect(first.now == clock)
+    uptime = .uptimeNanoseconds(UInt64(uptimeAtRestart) * 1_000_000_000)
+    let second = Turn(
+      eventLoop: loop, remembersCalls: false, runningTime: first.runningTime, clock: { clock },
+      uptime: { uptime })
+    #expect(second.runningTime == first.runningTime)
+    pass(second, seconds: 5, clockStep: 3_600)
+    #expect(second.runningTime == RunningTime(elapsed: .seconds(25)))
   }
 
   @Test func `work that is left waits until the loop has read, however long its tasks take`() {

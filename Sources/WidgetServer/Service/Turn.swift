@@ -49,7 +49,9 @@ final class Turn {
   private(set) var runningTime: RunningTime
   /// The running time of the store when this process began.
   private let runningBefore: RunningTime
-  private let begin = NIODeadline.now()
+  /// Reads the time since the boot of the machine.
+  private let uptime: () -> NIODeadline
+  private let begin: NIODeadline
   /// The wall clock, which can step. Tests move it.
   var clock: () -> Timestamp
   private var isOpen = false
@@ -81,9 +83,12 @@ final class Turn {
 
   init(
     eventLoop: any EventLoop, remembersCalls: Bool, runningTime: RunningTime = .zero,
-    clock: @escaping () -> Timestamp = { .wallClock() }
+    clock: @escaping () -> Timestamp = { .wallClock() },
+    uptime: @escaping () -> NIODeadline = { .now() }
   ) {
     self.clock = clock
+    self.uptime = uptime
+    begin = uptime()
     self.runningTime = runningTime
     runningBefore = runningTime
     self.eventLoop = eventLoop
@@ -98,7 +103,7 @@ final class Turn {
     guard !isOpen else { return }
     isOpen = true
     now = clock()
-    runningTime = runningBefore.advanced(by: .nanoseconds((NIODeadline.now() - begin).nanoseconds))
+    runningTime = runningBefore.advanced(by: .nanoseconds((uptime() - begin).nanoseconds))
     eventLoop.assumeIsolated().execute { self.finish() }
     atStart()
   }
