@@ -96,7 +96,7 @@ extension HostState {
   /// of another one, and not this one under another name.
   private static func isCopy(_ bundle: RunningBundle, at now: HostTime) -> Bool {
     guard bundle.refusal != nil || bundle.refused != nil else { return false }
-    return now.wall.duration(since: bundle.loaded) > .seconds(5)
+    return now.uptime - bundle.loadedAt > .seconds(5)
   }
 
   /// Notes that the folder of a bundle is missing. Returns the problem, for people: for the

@@ -214,7 +214,7 @@ public struct HostState: Sendable {
     if isTraced, let end = traceEnds[bundle.id] { instance.trace(until: end) }
     running.start(
       RunningBundle(
-        instance, folder: path, loaded: now.wall, previous: running.fallback(of: bundle.id)))
+        instance, folder: path, loaded: now, previous: running.fallback(of: bundle.id)))
     // They stay until the daemon has taken the new version.
     if let before {
       running.set(bundle.id, edits: before.edits)

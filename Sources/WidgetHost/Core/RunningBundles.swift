@@ -8,6 +8,8 @@ struct RunningBundle: Sendable {
   let loaded: Timestamp
   /// The data of its kinds that no source sets.
   let settable: SettableData
+  /// The uptime of the host at that time.
+  let loadedAt: Duration
   /// The former version, until the daemon has taken this one.
   fileprivate(set) var previous: Bundle?
   fileprivate(set) var refusal: String?
@@ -27,10 +29,11 @@ struct RunningBundle: Sendable {
   /// The edits of the file that have no effect, because somebody else has set the fields.
   fileprivate(set) var edits: [BundleClaims.KeptField] = []
 
-  init(_ instance: BundleInstance, folder: String, loaded: Timestamp, previous: Bundle?) {
+  init(_ instance: BundleInstance, folder: String, loaded now: HostTime, previous: Bundle?) {
     self.instance = instance
     self.folder = folder
-    self.loaded = loaded
+    loaded = now.wall
+    loadedAt = now.uptime
     settable = SettableData(of: instance.bundle)
     self.previous = previous
   }

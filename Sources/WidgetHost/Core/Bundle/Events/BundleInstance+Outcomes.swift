@@ -155,7 +155,9 @@ extension BundleInstance {
     guard facts(of: id)?.kind.tellsOutcomes == true else { return true }
     let success = ActionStatus(state: .success, message: outcome.message)
     let status = (outcome.failure ?? success).outcome(limits)
-    let entry = ToldOutcome(sequence, status.value, at: now.uptime, change: outcome.change)
+    let entry = ToldOutcome(
+      sequence, status.value, at: now.uptime, eventTimes: outcome.time...outcome.time,
+      change: outcome.change)
     let recent = told[id].filter { !isOver($0) }
     if let first = recent.first,
       recent.count >= limits.outcomesHeldMax
@@ -173,12 +175,12 @@ extension BundleInstance {
     return true
   }
 
-  /// Whether the outcome of the event is written, by this host or a former one. A later event with
-  /// the same number is of another epoch.
+  /// Whether the outcome of the event is written, by this host or a former one. An event with the
+  /// same number and another time is of another epoch.
   func hasOutcome(_ event: Event) -> Bool {
     told[event.widgetID].contains { outcome in
       outcome.sequence == event.sequence && !isOver(outcome)
-        && now.uptime - outcome.time <= now.wall.duration(since: event.time)
+        && outcome.eventTimes.contains(event.time)
     }
   }
 
@@ -210,10 +212,10 @@ extension BundleInstance {
   }
 
   /// Takes over the outcomes of a former host or version, and writes failures for the events that
-  /// it left pending.
+  /// it left pending. The times of the events are not known, but they were before this takeover.
   mutating func inheritOutcomes(_ id: WidgetID) {
     var inherited: [ToldOutcome] = []
-    let time = now.uptime
+    let now = self.now
     let interrupted = ActionStatus(
       state: .failure, title: "Interrupted",
       message: "The host ended, or the bundle was loaded again, before this was done; try again.",
@@ -221,7 +223,9 @@ extension BundleInstance {
     changeOutcomes(id) { told, pending in
       for sequence in pending { told[sequence] = interrupted.value }
       pending = []
-      inherited = told.sorted { $0.key < $1.key }.map { ToldOutcome($0.key, $0.value, at: time) }
+      inherited = told.sorted { $0.key < $1.key }.map {
+        ToldOutcome($0.key, $0.value, at: now.uptime, eventTimes: .earliest...now.wall)
+      }
     }
     told.inherit(id, inherited)
     forgetOutcomes(id)

@@ -4,6 +4,8 @@ import WidgetModel
 /// An event without an outcome yet.
 struct PendingOutcome: Sendable {
   let widgetID: WidgetID
+  /// The time of the event.
+  let time: Timestamp
   /// The first failure of the runs that the event started.
   fileprivate(set) var failure: ActionStatus?
   /// The message of the last action that succeeded.
@@ -46,7 +48,7 @@ struct PendingOutcomes: Sendable {
   var ended: [UInt64] { outcomes.filter { $0.value.hasEnded }.map(\.key) }
 
   mutating func begin(_ event: Event) {
-    outcomes[event.sequence] = PendingOutcome(widgetID: event.widgetID)
+    outcomes[event.sequence] = PendingOutcome(widgetID: event.widgetID, time: event.time)
   }
 
   mutating func end(_ sequence: UInt64) { outcomes[sequence] = nil }

@@ -4,13 +4,19 @@ import WidgetModel
 struct ToldOutcome: Hashable, Sendable {
   let sequence: UInt64
   let time: Duration
+  /// The times of the events with this number that are this event, not one of another epoch.
+  let eventTimes: ClosedRange<Timestamp>
   /// The size of the outcome in the status, in bytes.
   let bytes: Int
   /// The last change of the widget in which the event's steps set data; 0 for none.
   let change: UInt64
 
-  init(_ sequence: UInt64, _ value: Value?, at time: Duration, change: UInt64 = 0) {
+  init(
+    _ sequence: UInt64, _ value: Value?, at time: Duration, eventTimes: ClosedRange<Timestamp>,
+    change: UInt64 = 0
+  ) {
     self.change = change
+    self.eventTimes = eventTimes
     self.sequence = sequence
     self.time = time
     bytes = "\(sequence)".utf8.count + (value?.costBytes ?? 0)

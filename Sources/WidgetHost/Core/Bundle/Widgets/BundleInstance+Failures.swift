@@ -59,8 +59,10 @@ extension BundleInstance {
     var status = status
     let beginning = cause == .event ? now.wall : known?.since ?? since ?? now.wall
     status.since = beginning
-    if case .source(let index) = key { status.makesStale = isOld(id, index, since: beginning) }
-    let failure = StandingFailure(status: status, names: names, isCaught: isCaught)
+    let begun = cause == .event ? now.uptime : known?.begun ?? uptime(of: beginning)
+    if case .source(let index) = key { status.makesStale = isOld(id, index, since: begun) }
+    let failure = StandingFailure(
+      status: status, names: names, isCaught: isCaught, begun: begun)
     showAgain(id)
     guard known != failure || cause != .time else { return status }
     // Report only a new code: a source that fails every second would fill the log.
@@ -394,7 +396,11 @@ extension BundleInstance {
       guard let status = self.failure(id, name) else { continue }
       let isCaught =
         status.fields.isEmpty ? facts.isCaught(key) : facts.handlesError(of: name)
-      standing.set(id, key, StandingFailure(status: status, names: [name], isCaught: isCaught))
+      standing.set(
+        id, key,
+        StandingFailure(
+          status: status, names: [name], isCaught: isCaught,
+          begun: uptime(of: status.since ?? now.wall)))
       if case .source(let index) = key { armStaleness(id, index) }
       if isNoted(BundleInstance.clearedKey, id, name) { standing.clear(id, key) }
       inherited.append((name, key, status))

@@ -6,25 +6,29 @@ import WidgetModel
 extension BundleInstance {
   private func isStale(_ id: WidgetID, _ index: Int) -> Bool {
     guard let failure = standing[id, .source(index)] else { return false }
-    return isOld(id, index, since: failure.since)
+    return isOld(id, index, since: failure.begun)
   }
 
-  /// Whether a failure of a source since this time makes the widget stale.
-  func isOld(_ id: WidgetID, _ index: Int, since: Timestamp) -> Bool {
+  /// Whether a failure of a source since this uptime makes the widget stale.
+  func isOld(_ id: WidgetID, _ index: Int, since: Duration) -> Bool {
     guard let source = source(id, index) else { return false }
-    return since.advanced(by: source.staleAfter) <= now.wall
+    return since + source.staleAfter <= now.uptime
   }
 
-  /// Waits until the source has failed for this long. The deadline is on the wall clock, which can
-  /// jump.
+  /// The uptime at a time of the wall clock; now for a time in the future. Ages are in uptime,
+  /// because the clock can be set. A failure of an earlier host has only its time.
+  func uptime(of time: Timestamp) -> Duration {
+    now.uptime - max(.zero, now.wall.duration(since: time))
+  }
+
+  /// Waits until the source has failed for this long.
   mutating func armStaleness(_ id: WidgetID, _ index: Int) {
     guard let failure = standing[id, .source(index)], let source = source(id, index) else { return }
-    let left = failure.since.advanced(by: source.staleAfter).duration(since: now.wall)
-    guard left > .zero else {
+    guard !isOld(id, index, since: failure.begun) else {
       noteOldData(id, source)
       return showStaleness(id)
     }
-    timers.set(.stale(id, index), at: now.uptime + left)
+    timers.set(.stale(id, index), at: failure.begun + source.staleAfter)
   }
 
   /// Notes in the status of a source that its failure makes the widget stale. Clients show the reason.

@@ -40,6 +40,8 @@ struct StandingFailure: Hashable, Sendable {
   /// Whether a client has cleared the error of the widget. The failure no longer counts until it
   /// happens again.
   var isCleared = false
+  /// The uptime at which it began. It is negative for a failure that is older than the host.
+  var begun = Duration.zero
   var since: Timestamp { status.since ?? .epoch }
 }
 
