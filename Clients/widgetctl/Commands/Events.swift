@@ -9,9 +9,9 @@ struct EventsCommand: AsyncParsableCommand {
     discussion: """
       On a terminal, or with -o table, the command prints one line per event. Otherwise, or with \
       -o json or jsonl, it prints one JSON object per line, of type event or gap. A gap has the \
-      numbers of events that the command may have missed. After a restart of the daemon, the \
-      numbers of events jump, because the daemon reserves numbers in blocks. So a gap can contain \
-      unused numbers.
+      numbers of events that the command may have missed. After a crash of the daemon, the numbers \
+      of events jump, because the daemon reserves numbers in blocks. So a gap can contain up to \
+      4,096 numbers that no event had.
 
       After a restart of the daemon, the command reconnects. It ends with Ctrl-C, after --count \
       events, with --timeout (status 8), or when its output is closed.
