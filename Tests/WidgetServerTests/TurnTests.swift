@@ -44,7 +44,7 @@ struct TurnTests {
   }
 
   /// After a boot of the machine, its uptime begins again at zero.
-  @Test(arguments: [9_000, 0])
+  @Test(arguments: [9_000, 0] as [Int64])
   func `the running time goes on after a restart, and does not follow the clock`(
     uptimeAtRestart: Int64
   ) {
