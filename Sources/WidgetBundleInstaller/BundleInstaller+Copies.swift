@@ -142,7 +142,8 @@ extension BundleInstaller {
           lstat("\(path)/\(BundleRemovalMark.name(of: id))", &status) == 0,
           status.st_mode & S_IFMT == S_IFREG
         else { return false }
-        return Timestamp(seconds: Int64(status.st_mtim.tv_sec), nanoseconds: 0) < end
+        let changed = Timestamp(seconds: Int64(status.st_mtim.tv_sec), nanoseconds: 0)
+        return changed.map { $0 < end } ?? false
       }
   }
 

@@ -255,7 +255,7 @@ extension OwnershipTests {
     try store.run(.create(spec("mine", "frown")))
     try store.run(.create(spec("fits", "wink")))
     try own(&store, spec("c", "wink"))
-    try store.update("c", .with { $0.set(part, "face", to: .string("frown")) })
+    try store.update("c", .with { $0.set([(part, "face", .string("frown"))]) })
 
     let fewer = kind(["smile", "wink"].map { .string($0) }, .string("smile"))
     let dry = try store.change(fewer, provider: Self.manager, isDryRun: true)

@@ -211,7 +211,7 @@ private struct UncheckedBox<Value>: @unchecked Sendable {
 }
 
 extension RawClient {
-  fileprivate func watchHealth(_ service: String) throws -> RawStream<HealthCheckResponse> {
+  func watchHealth(_ service: String) throws -> RawStream<HealthCheckResponse> {
     let id = takeStreamID()
     try send(
       request(
