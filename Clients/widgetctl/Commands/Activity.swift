@@ -367,7 +367,9 @@ struct ActivityListCommand: AsyncParsableCommand {
 extension Table {
   /// ID STATE TIME PROGRESS TITLE STATUS, one row for each activity.
   static func of(activities widgets: [Widget], now: Timestamp) -> Table {
-    var table = Table("ID", "STATE", "TIME", "PROGRESS", "TITLE", "STATUS", yielding: "TITLE")
+    var table = Table(
+      "ID", "STATE", "TIME", "PROGRESS", "TITLE", "STATUS", yielding: "TITLE",
+      dispensable: ["TIME", "TITLE", "PROGRESS", "STATE"])
     for widget in widgets {
       guard let activity = widget.activity else { continue }
       let style: Style =

@@ -88,7 +88,8 @@ struct BundleSetCommand: AsyncParsableCommand {
     }
     printer.print(list: documents, around: { .map(["bundle": .string(id), "settings": $0]) }) {
       guard !settings.isEmpty else { return "bundle \(id) has no settings\n" }
-      var table = Table("SETTING", "VALUE", "DEFAULT", "DESCRIPTION")
+      var table = Table(
+        "SETTING", "VALUE", "DEFAULT", "DESCRIPTION", dispensable: ["DEFAULT", "DESCRIPTION"])
       for setting in settings {
         table.add(
           .init(setting.name), .init(BundleSetCommand.text(setting.value)),

@@ -11,8 +11,11 @@ struct BundleTable {
     self.hasFolders = hasFolders
     table =
       hasFolders
-      ? Table("ID", "VERSION", "KINDS", "WIDGETS", "FOLDER", "STATE")
-      : Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
+      ? Table(
+        "ID", "VERSION", "KINDS", "WIDGETS", "FOLDER", "STATE",
+        dispensable: ["KINDS", "WIDGETS", "FOLDER", "VERSION"])
+      : Table(
+        "ID", "VERSION", "KINDS", "WIDGETS", "STATE", dispensable: ["KINDS", "WIDGETS", "VERSION"])
   }
 
   /// - Parameters:

@@ -185,7 +185,8 @@ struct GetCommand: AsyncParsableCommand {
       guard !answer.owners.isEmpty else {
         return GetCommand.noOwners(of: id, in: answer.widget.applySet) + "\n"
       }
-      var table = Table("FIELD", "VALUE", "OWNER", "DECLARED")
+      var table = Table(
+        "FIELD", "VALUE", "OWNER", "DECLARED", dispensable: ["DECLARED", "VALUE"])
       for field in answer.owners {
         table.add(
           .init(field.path), .init(field.text(in: answer.widget, of: answer.owners)),

@@ -25,7 +25,9 @@ struct KindsCommand: AsyncParsableCommand {
     session.printer.print(
       list: kinds.map(\.document), around: { .map(["revision": .revision(revision), "kinds": $0]) }
     ) {
-      var table = Table("NAME", "DECLARED BY", "PROVIDER", "FAMILIES", "DESCRIPTION")
+      var table = Table(
+        "NAME", "DECLARED BY", "PROVIDER", "FAMILIES", "DESCRIPTION",
+        dispensable: ["FAMILIES", "DECLARED BY", "PROVIDER"])
       for registered in kinds {
         let kind = registered.kind
         table.add(

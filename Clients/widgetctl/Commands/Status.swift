@@ -26,8 +26,9 @@ struct StatusCommand: AsyncParsableCommand {
 
   func run() async throws {
     let report = await look()
-    let printer = Printer(format: global.output ?? .table, painter: global.painter, width: nil)
-    printer.print(report.document) { report.text(printer.painter) }
+    let printer = Printer(
+      format: global.output ?? .table, painter: global.painter, width: Terminal.width)
+    printer.print(report.document) { report.text(printer.painter, width: printer.width) }
     if report.exitStatus != 0 { throw ServiceExit(status: report.exitStatus) }
   }
 

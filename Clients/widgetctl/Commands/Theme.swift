@@ -47,7 +47,7 @@ struct ThemeGetCommand: AsyncParsableCommand {
     let theme = try await session.client.getTheme(options: session.options).theme
     guard let token else {
       return session.printer.print(theme.document) {
-        var table = Table("TOKEN", "SET", "VALUE")
+        var table = Table("TOKEN", "SET", "VALUE", dispensable: ["SET"])
         for (token, value) in theme.values.sorted(by: { $0.key.precedesByBytes($1.key) }) {
           table.add(
             .init(token), .init(theme.overridden.contains(token) ? "yes" : "-"),

@@ -132,7 +132,8 @@ struct TimelineText {
     guard let status = answer.status else {
       return "\(id) has no timeline, and its kind has no schedule; add one of them\n"
     }
-    var table = Table("", "DATE", "SCORE", showsText ? "TEXT" : "VALUES")
+    var table = Table(
+      "", "DATE", "SCORE", showsText ? "TEXT" : "VALUES", dispensable: ["SCORE"])
     for shown in answer.entries {
       let entry = shown.entry
       let isCurrent = entry.date == status.current?.date

@@ -317,7 +317,8 @@ extension Table {
   static func nodes(
     of widgets: [Widget], theme: Theme = .standard, withDefaults: Bool = false
   ) -> Table {
-    var table = Table("WIDGET", "NODE", "TYPE", "EVENTS", "PROPERTIES")
+    var table = Table(
+      "WIDGET", "NODE", "TYPE", "EVENTS", "PROPERTIES", dispensable: ["TYPE", "EVENTS", "WIDGET"])
     for widget in widgets {
       let shown = withDefaults ? widget.withDefaults : widget
       let notes = withDefaults ? widget.content?.separatorNotes ?? [:] : [:]

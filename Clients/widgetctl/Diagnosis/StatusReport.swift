@@ -116,13 +116,23 @@ struct StatusReport: Hashable {
 // MARK: - For people
 
 extension StatusReport {
-  func text(_ painter: Painter) -> String {
-    var text = heading(painter) + "\n"
-    func line(_ name: String, _ value: String, _ style: Style? = nil) {
-      let value = value.safeForTerminal
+  /// The width of the names of the lines, with the colon and a space.
+  private static let nameColumns = 12
+  /// The minimum width of the values in a narrow terminal.
+  private static let valueColumnsMin = 8
+
+  /// - Parameter width: the maximum width of lines, which continue below their start; nil for no
+  ///   limit. Nothing is left out, because the lines have paths and commands.
+  func text(_ painter: Painter, width: Int? = nil) -> String {
+    var text = headline.lines(width: width, painter).map { "\($0)\n" }.joined()
+    func line(_ name: String, _ value: String, _ style: Style = .plain) {
+      let indent = StatusReport.nameColumns
+      let room = width.map { max($0 - indent, StatusReport.valueColumnsMin) }
+      let lines = WrappedText(value.safeForTerminal, style).lines(width: room, painter)
       text +=
-        String(repeating: " ", count: max(0, 10 - name.count)) + name
-        + (name.isEmpty ? "  " : ": ") + (style.map { painter.paint(value, $0) } ?? value) + "\n"
+        String(repeating: " ", count: max(0, indent - 2 - name.count)) + name
+        + (name.isEmpty ? "  " : ": ")
+        + lines.joined(separator: "\n" + String(repeating: " ", count: indent)) + "\n"
     }
     line("Socket", socket)
     switch state {
@@ -181,7 +191,7 @@ extension StatusReport {
     }
     var heading = "Limits"
     for limit in limits {
-      line(heading, limit.text, limit.isNear ? .warning : nil)
+      line(heading, limit.text, limit.isNear ? .warning : .plain)
       heading = ""
     }
     if !troubles.isEmpty {
@@ -192,9 +202,11 @@ extension StatusReport {
     for error in stats.recentErrors {
       let user = error.peerUID.map { ", user \($0)" } ?? ""
       let words = " (\(error.code.name)) in \(error.area)\(error.times)\(user): \(error.message)"
-      text +=
-        painter.paint(StatusReport.text(error.time), .dim) + " "
-        + painter.paint(error.reason.safeForTerminal, .bad) + words.safeForTerminal + "\n"
+      var entry = WrappedText(StatusReport.text(error.time), .dim)
+      entry.add(" ")
+      entry.add(error.reason.safeForTerminal, .bad)
+      entry.add(words.safeForTerminal)
+      text += entry.lines(width: width, painter).map { "\($0)\n" }.joined()
     }
     return text
   }
@@ -221,27 +233,40 @@ extension StatusReport {
     return lines + failing.notices.map { ($0.name, $0.text, .warning) }
   }
 
-  private func heading(_ painter: Painter) -> String {
+  private var headline: WrappedText {
     let version = (stats.map { " \($0.version)" } ?? "").safeForTerminal
+    func begin(_ mark: String, _ style: Style) -> WrappedText {
+      var line = WrappedText(mark, style)
+      line.add(" widgetd\(version) - ")
+      return line
+    }
+    var line: WrappedText
     switch state {
     case .running(.serving):
-      let since = stats.map {
-        " since \(StatusReport.text($0.startTime)); \(DurationSyntax.age($0.uptime)) ago"
-      }
+      let since =
+        stats.map {
+          " since \(StatusReport.text($0.startTime)); \(DurationSyntax.age($0.uptime)) ago"
+        } ?? ""
       if store != nil {
-        return painter.paint("●", .bad) + " widgetd\(version) - running" + (since ?? "")
-          + ", " + painter.paint("but it cannot store changes", .bad)
+        line = begin("●", .bad)
+        line.add("running\(since), ")
+        line.add("but it cannot store changes", .bad)
+      } else {
+        line = begin("●", isInTrouble ? .warning : .good)
+        line.add("running", isInTrouble ? .warning : .good)
+        line.add(since)
       }
-      return painter.paint("●", isInTrouble ? .warning : .good) + " widgetd\(version) - "
-        + painter.paint("running", isInTrouble ? .warning : .good) + (since ?? "")
     case .running(let health):
-      return painter.paint("●", .bad) + " widgetd\(version) - "
-        + painter.paint("not serving (\(health.name))", .bad)
+      line = begin("●", .bad)
+      line.add("not serving (\(health.name))", .bad)
     case .notRunning:
-      return painter.paint("○", .bad) + " widgetd - " + painter.paint("not running", .bad)
+      line = begin("○", .bad)
+      line.add("not running", .bad)
     case .unknown:
-      return painter.paint("○", .warning) + " widgetd - " + painter.paint("unknown", .warning)
+      line = begin("○", .warning)
+      line.add("unknown", .warning)
     }
+    return line
   }
 
   /// The time in whole seconds, which is enough for people.

@@ -41,7 +41,7 @@ struct LivePane {
   /// The widget's content. A widget without content shows its data, one line per key.
   static func content(of widget: Widget) -> Content {
     if let content = widget.shownContent { return content }
-    let lines = widget.data.entries.enumerated().map { index, entry in
+    let lines = widget.dataForPeople.enumerated().map { index, entry in
       Node(
         id: "\(index)", type: .label,
         properties: ["text": .string("\(entry.key): \(entry.value.plainText.onOneLine)")])

@@ -13,7 +13,7 @@ enum ChangeText {
     if before.presence != after.presence {
       phrases.append("state: \(words(before.presence)) -> \(words(after.presence))")
     }
-    phrases += differences(before.data, after.data, prefix: "")
+    phrases += differences(before.data, after.data, prefix: "", last: after.programKeys)
     phrases += differences(before.parameters, after.parameters, prefix: "parameters.")
     phrases += differences(map(before.labels), map(after.labels), prefix: "labels.")
     if before.family != after.family {
@@ -84,10 +84,11 @@ enum ChangeText {
   }
 
   private static func differences(
-    _ before: ValueMap, _ after: ValueMap, prefix: String
+    _ before: ValueMap, _ after: ValueMap, prefix: String, last: [String] = []
   ) -> [String] {
     let keys = Set(before.keys).union(after.keys).sorted { $0.precedesByBytes($1) }
-    return keys.compactMap { key in
+    let ordered = keys.filter { !last.contains($0) } + keys.filter { last.contains($0) }
+    return ordered.compactMap { key in
       let name = prefix + key.safeForTerminal
       switch (before[key], after[key]) {
       case (let old?, let new?):

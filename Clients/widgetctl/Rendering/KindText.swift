@@ -110,7 +110,8 @@ struct KindText {
     var text = "\n" + painter.paint(title.safeForTerminal, .header)
     text += summary.isEmpty ? "\n" : ": \(summary.safeForTerminal)\n"
     guard !fields.isEmpty else { return text }
-    var table = Table("NAME", "TYPE", "DEFAULT", "DESCRIPTION")
+    var table = Table(
+      "NAME", "TYPE", "DEFAULT", "DESCRIPTION", dispensable: ["DEFAULT", "TYPE"])
     for field in fields {
       let value = field.defaultValue.map {
         JSONWriter.compact($0).cut(toColumns: KindText.defaultColumnsMax)
@@ -141,7 +142,7 @@ struct KindText {
       template.families.isEmpty
       ? (others ? "other families" : "all families")
       : template.families.map(\.name).joined(separator: ", ")
-    var table = Table("NODE", "TYPE", "TAKES", "SHOWS")
+    var table = Table("NODE", "TYPE", "TAKES", "SHOWS", dispensable: ["TYPE", "TAKES"])
     add(template.root, depth: 0, to: &table, &names)
     return "\n" + painter.paint("Content", .header) + " (\(families))\n"
       + table.text(width: width, painter)

@@ -77,7 +77,7 @@ struct PicturePage: Sendable {
       if let advice = kinds.advice(for: widget, family: family) {
         above.append(PicturePage.line(advice, ["color": .string("color.secondary")]))
       }
-      let data = widget.data.entries.map { PicturePage.line($0.line, ["lines": .int(1)]) }
+      let data = widget.dataForPeople.map { PicturePage.line($0.line, ["lines": .int(1)]) }
       return grids(above + data)
     }
     let top = grids(above)

@@ -150,7 +150,7 @@ struct WatchPrinter: Sendable {
       phrases.append(widget.stateWords)
     }
     if let failure { phrases.append(failure) }
-    if !widget.data.isEmpty { phrases.append(widget.data.dataSummary) }
+    if !widget.data.isEmpty { phrases.append(widget.dataSummary) }
     // Without --field, a line has no room for these fields.
     if !mask.isEverything {
       phrases += phrase(widget.parameters, [], prefix: "parameters.")

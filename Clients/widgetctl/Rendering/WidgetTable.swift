@@ -17,7 +17,9 @@ extension Table {
     _ widgets: [Widget], now: Timestamp, mask: ReadMask = .all, reasons: Bool = false,
     providers: ProviderFacts? = nil, projection: (Widget) -> Widget = { $0 }
   ) -> Table {
-    var table = Table("ID", "KIND", "STATE", "REVISION", "AGE", "DATA", yielding: "KIND")
+    var table = Table(
+      "ID", "KIND", "STATE", "REVISION", "AGE", "DATA", yielding: "KIND",
+      dispensable: ["REVISION", "AGE", "KIND", "STATE"])
     for widget in widgets.map({ $0.keepingPromises(at: now, providers?.staleness(of: $0)) }) {
       var failure = reasons ? widget.failureMark(now: now) : ""
       var reason = failure.isEmpty ? nil : widget.failures.first?.reason
@@ -31,7 +33,7 @@ extension Table {
         failure += "\(Cell.staleMark)\(words) "
         reason = reason ?? words
       }
-      let data = Cell(failure + projection(widget).data.dataSummary, reason: reason)
+      let data = Cell(failure + projection(widget).dataSummary, reason: reason)
       table.add(
         Cell(widget.id.rawValue),
         Cell(widget.kind.rawValue + (widget.isOfUnknownKind ? " (unregistered)" : "")),
@@ -57,6 +59,25 @@ extension Widget {
 
   /// The node that says that the kind is not registered.
   static let kindNoteID = "kind"
+
+  /// The data in short. Data of a bundle that only programs read comes last.
+  var dataSummary: String {
+    guard isOfBundleKind else { return data.dataSummary }
+    let first = ["state", "problem", "version", "path"].filter { data[$0] != .string("") }
+    return data.dataSummary(first: first, last: programKeys)
+  }
+
+  /// The keys of the data that only programs read. The widget of a bundle has such data for the next
+  /// host and for commands.
+  var programKeys: [String] { isOfBundleKind ? ["droppedEvents", "handled", "settable"] : [] }
+
+  /// The data without these keys.
+  var dataForPeople: [ValueMap.Entry] {
+    let keys = programKeys
+    return data.entries.filter { !keys.contains($0.key) }
+  }
+
+  private var isOfBundleKind: Bool { kind.rawValue == "bundle" }
 
   /// `! failed: no answer (for 5m) `; empty if nothing has failed.
   fileprivate func failureMark(now: Timestamp) -> String {
@@ -111,11 +132,14 @@ extension ValueMap {
 
   /// The same for a widget's data. The most useful values come first, because the end may be cut
   /// off.
-  var dataSummary: String {
-    let telling = ["text", "title", "value", "state"]
-    let first = telling.compactMap { key in entries.first { $0.key == key } }
-    let rest = entries.filter { !telling.contains($0.key) }
-    return (first + rest).compactMap(\.inShort).joined(separator: " ")
+  var dataSummary: String { dataSummary(first: ["text", "title", "value", "state"], last: []) }
+
+  fileprivate func dataSummary(first: [String], last: [String]) -> String {
+    func named(_ keys: [String]) -> [Entry] {
+      keys.compactMap { key in entries.first { $0.key == key } }
+    }
+    let rest = entries.filter { !first.contains($0.key) && !last.contains($0.key) }
+    return (named(first) + rest + named(last)).compactMap(\.inShort).joined(separator: " ")
   }
 
   private static func summary(_ entries: some Sequence<Entry>) -> String {
