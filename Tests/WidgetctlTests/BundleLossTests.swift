@@ -104,6 +104,37 @@ import WidgetProto
     #expect(gap(["text": .string("mine")], LossRules([], in: [bundle])) == nil)
   }
 
+  @Test func `values of a kind that no file has are named with the data of the host`() throws {
+    let bundle = try BundleReader.read(
+      "{bundle: desk, format: 1, version: 1.0.0, kinds: {gauge: {data: {n: 0, now: 0}, "
+        + "content: {label: x}, sources: {clock: {timer: 1s, set: {now: '1'}}}}}, "
+        + "widgets: {w: {kind: gauge}}}")
+    let kind = bundle.kinds[0].kind
+    let widget = Widget(
+      id: Samples.id("w"), kind: kind.name, data: ["n": .int(3), "now": .int(5)],
+      applySet: "bundle/desk")
+    let state = Widget(
+      id: Samples.id("bundle/desk"), kind: Samples.kind("bundle"),
+      data: ["settable": SettableData(of: bundle).value], applySet: "widgetd-host")
+    let settable = LossRules.settable(of: ["bundle/desk"], [widget, state])
+    let going: [(bundle: String, widgets: [TaggedWidget])] = [
+      ("desk", [TaggedWidget(widget: widget)])
+    ]
+    // The daemon may have lost the kind.
+    for registered in [[kind], []] {
+      let survey = LostValues.survey(
+        of: going, by: ["desk": LossRules(registered, in: [], settable: settable)])
+      #expect(survey.values.map(\.field.path) == ["data.n"])
+      #expect(survey.gaps.isEmpty)
+    }
+    #expect(LossRules.settable(of: ["bundle/other"], [state]).names.isEmpty)
+    // A file that has the kind decides.
+    let stale: Value = .map(["gauge": .map(["now": .int(0)])])
+    let read = LossRules([kind], in: [bundle], settable: SettableData(stale))
+    let survey = LostValues.survey(of: going, by: ["desk": read])
+    #expect(survey.values.map(\.field.path) == ["data.n"])
+  }
+
   @Test func `widgets of others that lose their kind are named`() {
     func widget(_ id: String, _ set: String) -> Widget {
       Widget(id: Samples.id(id), kind: Samples.kind("meter"), applySet: set)

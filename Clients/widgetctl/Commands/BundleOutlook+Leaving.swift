@@ -79,10 +79,11 @@ extension BundleOutlook {
   ///   - arrival: of the file.
   ///   - isReplaced: whether the file has another bundle.
   ///   - files: of the bundle of the set, which know the sources of its kinds.
+  ///   - shown: the widgets with the states of the host's bundles.
   ///   - others: reads the widgets of the other bundles, if there is such a widget.
   static func leaving(
     _ set: String, keeping declared: Set<WidgetID>, arrival: Arrival, isReplaced: Bool = false,
-    files: [Bundle], _ client: WidgetClient, _ options: CallOptions,
+    files: [Bundle], _ shown: [Widget], _ client: WidgetClient, _ options: CallOptions,
     _ others: () -> InstalledWidgets
   ) async throws -> [Remark] {
     // The values are asked for only of the widgets that leave.
@@ -90,7 +91,9 @@ extension BundleOutlook {
       Selector(), ReadMask(paths: ["id", "kind", "apply_set"]), options
     ).map(\.widget).filter { $0.applySet == set && !declared.contains($0.id) }
     guard !gone.isEmpty else { return [] }
-    let rules = try await LossRules.ask(Set(gone.map(\.kind)), in: files, client, options)
+    let rules = try await LossRules.ask(
+      Set(gone.map(\.kind)), in: files, settable: LossRules.settable(of: [set], shown), client,
+      options)
     let installed = others()
     let mask = try ReadMask(
       paths: ["id", "kind", "apply_set", "owners", "data", "parameters", "labels", "presence"])

@@ -171,7 +171,7 @@ struct BundleOutlook: Hashable, Sendable {
         dropped(by: former), of: own, keeping: declared, client, options)
     }
     outlook.remarks += try await leaving(
-      set, keeping: declared, arrival: arrival, files: files, client, options
+      set, keeping: declared, arrival: arrival, files: files, shown, client, options
     ) {
       InstalledWidgets(besides: bundle.id, shown, in: folder)
     }
@@ -181,7 +181,7 @@ struct BundleOutlook: Hashable, Sendable {
         options)
       outlook.losses += try await leaving(
         occupantSet, keeping: declared, arrival: .installation, isReplaced: true,
-        files: LossRules.file(of: occupant.id, shown).map { [$0] } ?? [], client, options
+        files: LossRules.file(of: occupant.id, shown).map { [$0] } ?? [], shown, client, options
       ) {
         InstalledWidgets(besides: bundle.id, shown, in: folder, without: occupant)
       }
@@ -201,7 +201,9 @@ struct BundleOutlook: Hashable, Sendable {
     let changing = known.map(\.widget).filter { widget in
       bundle.widgets.contains { $0.id == widget.id && $0.kind != widget.kind }
     }
-    let rules = try await LossRules.ask(Set(changing.map(\.kind)), in: files, client, options)
+    let rules = try await LossRules.ask(
+      Set(changing.map(\.kind)), in: files, settable: LossRules.settable(of: own, shown), client,
+      options)
     for spec in bundle.widgets {
       guard let found = known.first(where: { $0.widget.id == spec.id }) else { continue }
       let widget = handedOver(found, from: inherited, to: set)

@@ -16,21 +16,42 @@ struct LossRules: Sendable {
   /// - Parameters:
   ///   - registered: the kinds, as the daemon has them.
   ///   - files: of the bundle. The first one that has a kind decides which fields sources set.
-  init(_ registered: [Kind], in files: [Bundle]) {
+  ///   - settable: the data that no source sets, as the host knows it, for kinds that no file has.
+  init(
+    _ registered: [Kind], in files: [Bundle], settable: SettableData = SettableData()
+  ) {
     hasFile = !files.isEmpty
+    for name in settable.names {
+      rules[name] = settable[name].map { LostFields(name, settable: $0) }
+    }
     for kind in registered {
       let known = files.flatMap(\.kinds).first { $0.kind.name == kind.name }
       if let known {
         rules[kind.name] = LostFields(kind, sources: known.sources)
-      } else {
+      } else if rules[kind.name] == nil {
         others[kind.name] = kind
       }
     }
   }
 
+  /// The data that no source sets, of the kinds of some bundles, as the host knows it. Empty if the
+  /// host is older.
+  ///
+  /// - Parameters:
+  ///   - sets: of the bundles.
+  ///   - shown: widgets, among them those with the states of the host's bundles.
+  static func settable(of sets: Set<String>, _ shown: [Widget]) -> SettableData {
+    var data = SettableData()
+    for widget in shown where widget.showsBundle && sets.contains(widget.id.rawValue) {
+      data.add(SettableData(widget.data["settable"]))
+    }
+    return data
+  }
+
   /// Asks for the kinds.
   static func ask(
-    _ kinds: Set<KindName>, in files: [Bundle], _ client: WidgetClient, _ options: CallOptions
+    _ kinds: Set<KindName>, in files: [Bundle], settable: SettableData, _ client: WidgetClient,
+    _ options: CallOptions
   ) async throws -> LossRules {
     var registered: [Kind] = []
     for name in kinds {
@@ -41,7 +62,7 @@ struct LossRules: Sendable {
         guard error.status?.code == .notFound else { throw error }
       }
     }
-    return LossRules(registered, in: files)
+    return LossRules(registered, in: files, settable: settable)
   }
 
   /// The rules for some bundles, by bundle. None if the daemon does not answer.
@@ -58,7 +79,8 @@ struct LossRules: Sendable {
     }
     return bundles.reduce(into: [:]) { rules, id in
       rules[id] = LossRules(
-        kinds, in: [file(of: id, shown, movedTo: places[id])].compactMap(\.self))
+        kinds, in: [file(of: id, shown, movedTo: places[id])].compactMap(\.self),
+        settable: settable(of: ["bundle/\(id)"], shown))
     }
   }
 
