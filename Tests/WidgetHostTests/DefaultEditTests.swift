@@ -91,5 +91,12 @@ struct DefaultEditTests {
     #expect(SettableData(of: bundle).value == .map(["k": .map(["m": .int(1)])]))
     let kind = try #require(KindName("k"))
     #expect(SettableData(SettableData(of: bundle).value)[kind] == ["m": .int(1)])
+    func nested(_ depth: Int) -> Value {
+      (0..<depth).reduce(Value.int(0)) { value, _ in .list([value]) }
+    }
+    bundle.kinds[0].kind.data.append(Field(name: "flat", defaultValue: nested(8)))
+    bundle.kinds[0].kind.data.append(Field(name: "deep", defaultValue: nested(9)))
+    #expect(
+      SettableData(SettableData(of: bundle).value)[kind] == ["m": .int(1), "flat": nested(8)])
   }
 }
