@@ -39,6 +39,9 @@ public struct DataTable: Sendable {
   /// The id of the node at the top.
   public static var rootID: String { "plain" }
 
+  /// The id of the node that says that the kind is not registered.
+  public static var kindNoteID: String { "kind" }
+
   /// The nodes of the content, each before its children. O(rows).
   public var nodes: [Node] {
     var top: [String] = []
@@ -65,15 +68,19 @@ public struct DataTable: Sendable {
       top.append("more")
       nodes.append(DataTable.label("more", moreText))
     }
-    top.append("kind")
+    top.append(DataTable.kindNoteID)
     nodes[0].childIDs = top
     nodes.append(
       Node(
-        id: "kind", type: .label,
+        id: DataTable.kindNoteID, type: .label,
         properties: [
-          "font": .string("caption"), "text": .string("The kind \"\(kind)\" is not registered."),
+          "font": .string("caption"), "text": .string(DataTable.kindNote(kind)),
         ]))
     return nodes
+  }
+
+  fileprivate static func kindNote(_ kind: KindName) -> String {
+    "The kind \"\(kind)\" is not registered."
   }
 
   /// The line about the keys that are not shown.
@@ -86,5 +93,16 @@ public struct DataTable: Sendable {
   private static func label(_ id: String, _ text: String) -> Node {
     Node(
       id: id, type: .label, properties: ValueMap([.init(key: "text", value: .string(text))]))
+  }
+}
+
+extension Widget {
+  /// Whether the kind is not registered: the daemon's content is then a `DataTable`. False if the
+  /// content is missing from the answer.
+  ///
+  /// - Complexity: that of the content's subscript.
+  public var isOfUnknownKind: Bool {
+    content?.rootID == DataTable.rootID
+      && content?[DataTable.kindNoteID]?.properties["text"] == .string(DataTable.kindNote(kind))
   }
 }

@@ -264,7 +264,12 @@ struct HostStateTests {
   @Test mutating func `the widget of a bundle has the remarks on its file`() throws {
     let read = try BundleReader.read(
       "bundle: b\nformat: 1\nversion: 1.0.0\nkinds: {eye: {}}\nwidgets: {w: {kind: eyy}}")
-    let outputs = state.found(.bundle(read, digest: 1), in: "/b/x", at: now)
+    var outputs = state.found(.bundle(read, digest: 1), in: "/b/x", at: now)
+    let generation = try #require(outputs.generations.first)
+    let kind = try #require(KindName("eyy"))
+    let table = Content(DataTable(kind: kind, rows: []))
+    let widget = Widget(id: try #require(WidgetID("w")), kind: kind, content: table)
+    outputs += state.handle(.snapshot([widget]), generation: generation, at: now)
     let data = outputs.compactMap {
       if case .standing(let specs) = $0 { specs.first?.data } else { nil }
     }.last

@@ -23,6 +23,14 @@ struct LookTests {
         """), digest: digest)
   }
 
+  /// The daemon tells a widget of a kind that bundle `a` lacks.
+  private func told(_ name: String, isRegistered: Bool = false) throws -> BundleInput {
+    let kind = try #require(KindName(name))
+    let table = Content(DataTable(kind: kind, rows: []))
+    let id = try #require(WidgetID("w\(name)"))
+    return .snapshot([Widget(id: id, kind: kind, content: isRegistered ? nil : table)])
+  }
+
   @Test(arguments: [true, false])
   mutating func `a missing kind is reported only if no bundle of the look has it`(
     isThere: Bool
@@ -31,7 +39,10 @@ struct LookTests {
     let kind = isThere ? "gauge" : "gauges"
     let second = state.found(try found("b", kind: kind), in: "/b/b", at: now)
     #expect((first + second).reports.isEmpty)
-    let reports = state.looked().reports
+    #expect(state.looked().isEmpty, "the daemon has told no widget")
+    let generation = try #require(first.generations.first)
+    let news = try told("gauge")
+    let reports = state.handle(news, generation: generation, at: now).reports
     #expect(reports.count == (isThere ? 0 : 1))
     // The kind of another bundle is similar.
     #expect(reports.first?.hasSuffix("; did you mean \"gauges\"?") ?? isThere)
@@ -54,24 +65,34 @@ struct LookTests {
       let shown: ValueMap = ["handled": .map(["gauges": .list([])])]
       _ = state.remembered([.init(id: "b", path: "/b/b", shown: shown)], at: now)
     }
-    _ = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
-    let reports = state.looked().reports
+    let opened = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    _ = state.looked()
+    let (generation, news) = (try #require(opened.generations.first), try told("gauge"))
+    let reports = state.handle(news, generation: generation, at: now).reports
     #expect(reports.count == 1 && reports.first?.hasSuffix("; did you mean \"gauges\"?") == true)
   }
 
   /// An earlier host ran bundle `b`. Its folder is missing when this host starts.
   @Test func `a kind that the daemon has of a missing bundle is not reported as missing`() throws {
     var state = HostState(home: "/home/me", seed: 1)
-    _ = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    let opened = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    let generation = try #require(opened.generations.first)
     #expect(state.looked().reports.isEmpty, "the daemon has not told its bundles")
     _ = state.daemonIsBack(at: now)
     let shown: ValueMap = ["handled": .map(["gauge": .list([])])]
     let known = HostState.Remembered(id: "b", path: "/b/b", absence: .missing, shown: shown)
-    let told = state.remembered([known], at: now).reports
-    #expect(told.count == 1 && told.first?.contains("no kind") == false)
+    var reports = state.remembered([known], at: now).reports
+    var news = try told("gauge", isRegistered: true)
+    reports += state.handle(news, generation: generation, at: now).reports
+    #expect(reports.count == 1 && reports.first?.contains("not registered") == false)
     #expect(state.standings.first { $0.id == "a" }?.remarks == [])
-    let reports = state.tick(at: HostTime(wall: .epoch, uptime: HostLimits().absenceMax)).reports
-    #expect(reports.count == 1 && reports.first?.contains("no kind \"gauge\"") == true)
+    // The host removes the bundle, so the daemon has its kind no more.
+    let end = HostTime(wall: .epoch, uptime: HostLimits().absenceMax)
+    _ = state.tick(at: end)
+    news = try told("gauge")
+    reports = state.handle(news, generation: generation, at: end).reports
+    #expect(reports.count == 1)
+    #expect(reports.first?.contains("the kind \"gauge\" is not registered") == true)
     #expect(state.standings.first { $0.id == "a" }?.remarks.count == 1)
   }
 
@@ -87,8 +108,10 @@ struct LookTests {
     let absence: HostState.Absence = hasRun ? .missing : .removed
     let known = HostState.Remembered(id: "b", path: "/b/b", absence: absence, shown: shown)
     _ = state.remembered([known], at: now)
-    _ = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
-    let reports = state.looked().reports
+    let opened = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    _ = state.looked()
+    let (generation, news) = (try #require(opened.generations.first), try told("gauge"))
+    let reports = state.handle(news, generation: generation, at: now).reports
     #expect(reports.count == 1 && reports.first?.contains("gauges") == false)
   }
 
@@ -154,15 +177,21 @@ struct LookTests {
       ("a", "kinds: {\(shapes[0].replacing("k10", with: "ka"))}", widgets),
       ("b", "kinds: {\(shapes.joined(separator: ", "))}", []),
     ]
+    var generations: [UInt64] = []
     for (id, kinds, widgets) in parts {
       let bundle = try BundleReader.read(
         "{bundle: \(id), format: 1, version: 1.0.0, \(kinds),"
           + " widgets: {\(widgets.joined(separator: ", "))}}")
       #expect(bundle.remarks.count == widgets.count)
-      #expect(state.found(.bundle(bundle, digest: 1), in: "/b/\(id)", at: now).reports.isEmpty)
+      let outputs = state.found(.bundle(bundle, digest: 1), in: "/b/\(id)", at: now)
+      #expect(outputs.reports.isEmpty)
+      generations += outputs.generations
     }
-    let reports = state.looked().reports
-    #expect(reports.count == 1 && reports.first?.contains("no kind \"gauge\"") == true)
+    #expect(state.looked().isEmpty, "the daemon has told no widget")
+    let (generation, news) = (try #require(generations.first), try told("gauge"))
+    let reports = state.handle(news, generation: generation, at: now).reports
+    #expect(reports.count == 1)
+    #expect(reports.first?.contains("the kind \"gauge\" is not registered") == true)
   }
 
   /// The daemon answers after the look.
@@ -170,9 +199,11 @@ struct LookTests {
   mutating func `a missing kind is reported when the daemon refuses the bundle that has it`(
     refusal: String?
   ) throws {
-    _ = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    let first = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
     let opened = state.found(try found("b", kind: "gauge"), in: "/b/b", at: now)
     let generation = try #require(opened.generations.first)
+    let (lacking, news) = (try #require(first.generations.first), try told("gauge"))
+    #expect(state.handle(news, generation: lacking, at: now).reports.isEmpty)
     for _ in 0..<2 { #expect(state.looked().isEmpty) }
     let answered = state.declared(generation: generation, refusal: refusal, at: now).reports
     #expect(answered.count == (refusal == nil ? 0 : 2))
@@ -181,6 +212,24 @@ struct LookTests {
     let again = state.declared(generation: generation, refusal: refusal, at: now).reports
     #expect(again.isEmpty)
     #expect(state.looked().isEmpty)
+  }
+
+  @Test mutating func `the note on another program's kind comes and goes with it`() throws {
+    let opened = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    let generation = try #require(opened.generations.first)
+    _ = state.declared(generation: generation, refusal: nil, at: now)
+    #expect(state.looked().reports.isEmpty)
+    #expect(state.standings.first?.remarks == [], "the daemon has told no widget")
+    for isRegistered in [true, false, true, false] {
+      let news = try told("gauge", isRegistered: isRegistered)
+      let outputs = state.handle(news, generation: generation, at: now)
+      let remarks = try #require(state.standings.first?.remarks)
+      #expect(remarks.count == (isRegistered ? 0 : 1))
+      #expect(remarks.allSatisfy { $0.contains("the kind \"gauge\" is not registered, so") })
+      #expect(outputs.reports == remarks.map { "bundle a: \($0)" })
+      let again = state.handle(news, generation: generation, at: now)
+      #expect(again.reports.isEmpty)
+    }
   }
 
   @Test mutating func `an edit without effect is a remark until the widget has the file's value`()

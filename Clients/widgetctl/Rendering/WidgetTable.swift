@@ -49,17 +49,6 @@ extension Table {
 }
 
 extension Widget {
-  /// Whether the kind is not registered: the daemon's content is then a plain table of the data.
-  /// False if the content is missing from the answer.
-  var isOfUnknownKind: Bool {
-    let note: Value = .string("The kind \"\(kind)\" is not registered.")
-    return content?.rootID == "plain"
-      && content?[Widget.kindNoteID]?.properties["text"] == note
-  }
-
-  /// The node that says that the kind is not registered.
-  static let kindNoteID = "kind"
-
   /// The data in short. Data of a bundle that only programs read comes last.
   var dataSummary: String {
     guard isOfBundleKind else { return data.dataSummary }

@@ -62,9 +62,9 @@ extension Widget {
   /// The content without the daemon's line about an unregistered kind. `problems` has that line.
   var shownContent: Content? {
     guard isOfUnknownKind, var content else { return content }
-    content.nodes.removeAll { $0.id == Widget.kindNoteID }
+    content.nodes.removeAll { $0.id == DataTable.kindNoteID }
     for index in content.nodes.indices {
-      content.nodes[index].childIDs.removeAll { $0 == Widget.kindNoteID }
+      content.nodes[index].childIDs.removeAll { $0 == DataTable.kindNoteID }
     }
     return content
   }

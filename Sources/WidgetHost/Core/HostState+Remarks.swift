@@ -7,7 +7,8 @@ struct UnsaidReports: Sendable {
   var doubles: [String: String] = [:]
   /// The new bundles, whose missing kinds another bundle may have.
   var bundles: Set<String> = []
-  /// By bundle, the missing kinds of bundles that the daemon has neither taken nor refused yet.
+  /// By bundle, the missing kinds about which the daemon has not told yet, and those of bundles that
+  /// the daemon has neither taken nor refused yet.
   var awaitedKinds: [String: Set<KindName>] = [:]
 }
 
@@ -28,9 +29,10 @@ extension HostState {
     return outputs + reportAwaitedKinds()
   }
 
-  /// The daemon has taken or refused a bundle, or a bundle is gone.
+  /// The daemon has taken or refused a bundle, or has told whether kinds are registered, or a bundle is
+  /// gone.
   ///
-  /// - Returns: the reports about kinds that this bundle does not provide.
+  /// - Returns: the reports about kinds that are not registered.
   mutating func reportAwaitedKinds() -> [Output] {
     var outputs: [Output] = []
     // The next look reports the kinds of the others.
@@ -40,8 +42,20 @@ extension HostState {
     return outputs
   }
 
-  /// Reports the missing kinds of a bundle. Those of bundles without an answer of the daemon wait, and
-  /// those that the daemon may have of bundles that do not run.
+  /// Notes which kinds of other programs are registered.
+  ///
+  /// - Returns: whether this has changed, and the reports about kinds that are not registered.
+  mutating func noteRegistrations(
+    in input: BundleInput, of id: String
+  ) -> (hasChanged: Bool, outputs: [Output]) {
+    guard let ended = running.noteRegistrations(in: input, of: id) else { return (false, []) }
+    if !ended.isEmpty { unsaid.awaitedKinds[id, default: []].formUnion(ended) }
+    return (true, reportAwaitedKinds())
+  }
+
+  /// Reports the missing kinds of a bundle. Kinds wait if the daemon has not told about them, if
+  /// their bundle has no answer of the daemon, or if the daemon may have them of bundles that do not
+  /// run.
   ///
   /// - Parameter kinds: the kinds to report; nil for all.
   private mutating func reportMissingKinds(
@@ -55,7 +69,10 @@ extension HostState {
     for remark in bundle.remarks {
       guard let kind = remark.foreignKind, kinds?.contains(kind) ?? true, !running.provides(kind)
       else { continue }
-      if formerIDs == nil || kept.contains(kind) || running.declares(kind) {
+      let isRegistered = running.isRegistered(kind, for: id)
+      guard isRegistered != true else { continue }
+      let isUnknown = formerIDs == nil || isRegistered == nil
+      if isUnknown || kept.contains(kind) || running.declares(kind) {
         awaited.insert(kind)
       } else {
         missing.append(remark)
@@ -94,7 +111,7 @@ extension HostState {
     line.hasPrefix(given) || line.hasPrefix(lacked)
   }
 
-  /// The remarks on a bundle's file that apply: other bundles may provide the kinds that it lacks.
+  /// The remarks on a bundle's file that apply: other programs may provide the kinds that it lacks.
   func remarks(of bundle: Bundle) -> [BundleProblem] {
     suggesting(applyingRemarks(of: bundle).prefix(limits.failuresShownMax), in: bundle)
   }
@@ -103,7 +120,9 @@ extension HostState {
   private func applyingRemarks(of bundle: Bundle) -> [BundleProblem] {
     let kept = bundle.remarks.contains { $0.foreignKind != nil } ? keptKinds : []
     return bundle.remarks.filter { problem in
-      problem.foreignKind.map { !running.provides($0) && !kept.contains($0) } ?? true
+      guard let kind = problem.foreignKind else { return true }
+      return running.isRegistered(kind, for: bundle.id) == false && !running.provides(kind)
+        && !kept.contains(kind)
     }
   }
 
@@ -114,8 +133,8 @@ extension HostState {
     return Set(known.flatMap(\.kinds))
   }
 
-  /// Remarks of which those about missing kinds have the similar kind of any bundle. The reader knows
-  /// only the kinds of the bundle itself.
+  /// Remarks of which those about missing kinds say so, with the similar kind of any bundle. The reader
+  /// knows only the kinds of the bundle itself.
   private func suggesting(
     _ remarks: some Sequence<BundleProblem>, in bundle: Bundle
   ) -> [BundleProblem] {
@@ -123,6 +142,9 @@ extension HostState {
     var lastNames: [String]?
     return remarks.map { remark in
       guard let kind = remark.foreignKind else { return remark }
+      var remark = remark
+      remark.message =
+        "the kind \"\(kind)\" is not registered, so the widget shows its data as a table"
       // The daemon may not have taken the bundle with the kind itself yet.
       func closest(_ names: [String]) -> String? {
         kind.rawValue.closest(among: names.filter { $0 != kind.rawValue })
@@ -137,7 +159,6 @@ extension HostState {
         suggestion = closest(last)
       }
       guard let meant = suggestion else { return remark }
-      var remark = remark
       remark.hint = "did you mean \"\(meant)\"?"
       return remark
     }

@@ -393,15 +393,17 @@ public struct HostState: Sendable {
     let losses = losses(by: input, of: id)
     let drops = running[id]?.drops
     if case .opened(let epoch, _) = input { running.opened(id, epoch: epoch) }
+    let registrations = noteRegistrations(in: input, of: id)
     let effects = running.change(id) { $0.handle(input, at: now) } ?? []
     for loss in losses { running.lost(loss, of: id, countMax: limits.failuresShownMax) }
     var lines = losses
     if case .snapshot = input { lines += lateKeptDefaults(of: id) }
-    let outputs =
+    var outputs =
       lines.map { Output.report("bundle \(id): \($0)") } + effects.map { Output.effect($0) }
+    outputs += registrations.outputs
     let isSame =
-      losses.isEmpty && running[id]?.instance.summary == before && running[id]?.drops == drops
-      && editRemarks(running[id]) == edits
+      losses.isEmpty && !registrations.hasChanged && running[id]?.instance.summary == before
+      && running[id]?.drops == drops && editRemarks(running[id]) == edits
     return isSame ? outputs : outputs + standing()
   }
 

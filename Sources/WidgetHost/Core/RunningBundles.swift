@@ -28,6 +28,10 @@ struct RunningBundle: Sendable {
   fileprivate(set) var held: [Holds.Waiting] = []
   /// The edits of the file that have no effect, because somebody else has set the fields.
   fileprivate(set) var edits: [BundleClaims.KeptField] = []
+  /// The kinds of its widgets that the file lacks.
+  let foreignKinds: Set<KindName>
+  /// Whether these kinds are registered. A kind is left out until the daemon has told a widget of it.
+  fileprivate(set) var registrations: [KindName: Bool] = [:]
 
   init(_ instance: BundleInstance, folder: String, loaded now: HostTime, previous: Bundle?) {
     self.instance = instance
@@ -35,6 +39,7 @@ struct RunningBundle: Sendable {
     loaded = now.wall
     loadedAt = now.uptime
     settable = SettableData(of: instance.bundle)
+    foreignKinds = Set(instance.bundle.remarks.compactMap(\.foreignKind))
     self.previous = previous
   }
 }
@@ -112,6 +117,33 @@ struct RunningBundles: Sendable {
   mutating func set(_ id: String, edits: [BundleClaims.KeptField]) { bundles[id]?.edits = edits }
 
   // MARK: The daemon
+
+  /// Notes which kinds of other programs are registered: the content of a widget says so.
+  ///
+  /// - Returns: the kinds that were registered before, and no longer are. Nil if nothing has changed.
+  mutating func noteRegistrations(in input: BundleInput, of id: String) -> Set<KindName>? {
+    guard let bundle = bundles[id], !bundle.foreignKinds.isEmpty else { return nil }
+    var registrations = bundle.registrations
+    let widgets: [Widget]
+    switch input {
+    case .snapshot(let all):
+      registrations = [:]
+      widgets = all
+    case .widget(let widget): widgets = [widget]
+    default: return nil
+    }
+    for widget in widgets where bundle.foreignKinds.contains(widget.kind) {
+      registrations[widget.kind] = !widget.isOfUnknownKind
+    }
+    guard registrations != bundle.registrations else { return nil }
+    bundles[id]?.registrations = registrations
+    return bundle.foreignKinds.filter {
+      bundle.registrations[$0] == true && registrations[$0] == false
+    }
+  }
+
+  /// Whether a kind that the bundle lacks is registered. Nil until the daemon has told a widget of it.
+  func isRegistered(_ kind: KindName, for id: String) -> Bool? { bundles[id]?.registrations[kind] }
 
   /// The daemon has taken the version.
   mutating func taken(_ id: String) {

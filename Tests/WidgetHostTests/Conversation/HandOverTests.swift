@@ -66,7 +66,7 @@ struct HandOverTests {
         if let failure { input = .sessionEnded(id, failure) }
       case .daemon(.watch(let id, let kinds)):
         watches[id] = kinds
-        input = .watch(id, .snapshot(daemon.sortedWidgets.filter { kinds.contains($0.kind) }))
+        input = .watch(id, .snapshot(daemon.shown(of: kinds)))
       case .daemon(.call(let id, .declareKinds(let session))):
         var result = Result<DaemonAnswer, Failure>.success(.done)
         if let request = requests[session],

@@ -45,6 +45,16 @@ struct NaiveDaemon {
 
   var sortedWidgets: [Widget] { widgets.values.sorted { $0.id.rawValue < $1.id.rawValue } }
 
+  /// The widgets of these kinds as a watch shows them: the content says that a kind is not registered.
+  func shown(of names: [KindName]) -> [Widget] {
+    sortedWidgets.filter { names.contains($0.kind) }.map { widget in
+      guard kinds[widget.kind] == nil else { return widget }
+      var shown = widget
+      shown.content = Content(DataTable(kind: widget.kind, rows: []))
+      return shown
+    }
+  }
+
   /// Ends, and loses all state.
   mutating func forget() {
     epoch += 1
