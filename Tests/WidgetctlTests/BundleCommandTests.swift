@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import WidgetBundle
+import WidgetModel
 import WidgetProto
 
 @testable import widgetctl
@@ -35,6 +36,19 @@ struct BundleCommandTests {
         == "bundle b 1.0.0 is already installed in /x\\u{a}/b; nothing has changed\n")
     let back = RollbackBundleResponse(bundle: bundle, formerVersion: "")
     #expect(BundleRemote.broughtBack(back) == "bundle b 1.0.0 restored in /x\\u{a}/b\n")
+  }
+
+  @Test(arguments: [true, false])
+  func `the JSON of an installation says whether nothing has changed`(isUnchanged: Bool) {
+    let bundle = InstalledBundle(id: "b", version: "1.0.0", folder: "/x/b")
+    let answer = InstallBundleResponse(
+      bundle: bundle, formerVersion: "1.0.0", formerID: "b", isUnchanged: isUnchanged)
+    guard case .map(let map) = BundleRemote.document(answer, warnings: []) else {
+      Issue.record("no map")
+      return
+    }
+    #expect(map["unchanged"] == .bool(isUnchanged))
+    #expect(map["formerVersion"] == .string("1.0.0"))
   }
 
   @Test(arguments: [

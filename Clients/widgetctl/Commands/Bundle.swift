@@ -295,9 +295,10 @@ enum BundleText {
   /// - Parameters:
   ///   - isLive: whether a host runs the folder; nil if this is unknown.
   ///   - warnings: those of the installer, and further ones.
+  ///   - isUnchanged: whether the content was installed already; nil for a rollback.
   static func document(
     _ outcome: BundleInstaller.Outcome, in installer: BundleInstaller, isLive: Bool?,
-    warnings: [String]
+    warnings: [String], isUnchanged: Bool? = nil
   ) -> Value {
     var map = document(outcome.bundle)
     map["folder"] = .string("\(installer.path)/\(outcome.bundle.id)")
@@ -306,6 +307,7 @@ enum BundleText {
     map["sha256"] = outcome.digest.map { .string($0) } ?? .null
     map["live"] = isLive.map { .bool($0) } ?? .null
     map["warnings"] = .list(warnings.map { .string($0) })
+    if let isUnchanged { map["unchanged"] = .bool(isUnchanged) }
     return .map(map)
   }
 

@@ -15,6 +15,9 @@ struct BundleInstallCommand: AsyncParsableCommand {
       previous version as a whole. If the bundle has a mistake, nothing changes. Before you \
       install a bundle of another author, check its permissions with `bundle diff`.
 
+      If the same content is already installed, nothing changes. With -o json, `unchanged` is \
+      then true.
+
       The previous version is kept: `bundle rollback` restores it. Files that you put into the \
       bundle's folder stay there. If the folder has another bundle, the command ends with status 5, \
       and names what would be lost. With --force, it replaces that bundle.
@@ -109,7 +112,7 @@ struct BundleInstallCommand: AsyncParsableCommand {
     global.session(socketPath: "").printer.print(
       BundleText.document(
         outcome, in: installer, isLive: host.runs(installer.path),
-        warnings: warnings + (outlook?.warnings ?? []))
+        warnings: warnings + (outlook?.warnings ?? []), isUnchanged: outcome.isUnchanged)
     ) {
       BundleText.installed(outcome, in: installer.path)
     }

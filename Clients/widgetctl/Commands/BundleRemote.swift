@@ -240,10 +240,7 @@ enum BundleRemote {
       for reason in reasons { BundleText.warn(reason) }
       warnings += reasons
     }
-    session.printer.print(
-      document(
-        answer.bundle, former: answer.formerVersion, of: answer.formerID, warnings: warnings)
-    ) { installed(answer) }
+    session.printer.print(document(answer, warnings: warnings)) { installed(answer) }
   }
 
   static func list(_ global: GlobalOptions) async throws {
@@ -454,9 +451,16 @@ enum BundleRemote {
     return answer
   }
 
+  /// The result of `bundle install --remote`.
+  static func document(_ answer: InstallBundleResponse, warnings: [String]) -> Value {
+    document(
+      answer.bundle, former: answer.formerVersion, of: answer.formerID, warnings: warnings,
+      isUnchanged: answer.isUnchanged)
+  }
+
   private static func document(
     _ bundle: InstalledBundle, _ standing: BundleStanding? = nil, former: String? = nil,
-    of formerID: String = "", warnings: [String]? = nil
+    of formerID: String = "", warnings: [String]? = nil, isUnchanged: Bool? = nil
   ) -> Value {
     var map: ValueMap = [
       "id": .string(bundle.id), "version": .string(bundle.version),
@@ -472,6 +476,7 @@ enum BundleRemote {
     }
     if let other = otherID(formerID, than: bundle) { map["formerId"] = .string(other) }
     if let warnings { map["warnings"] = .list(warnings.map { .string($0) }) }
+    if let isUnchanged { map["unchanged"] = .bool(isUnchanged) }
     standing?.describe(in: &map, having: bundle.version, of: bundle.id)
     return .map(map)
   }
