@@ -39,6 +39,14 @@ public enum BarFormat: String, Hashable, Sendable, CaseIterable {
     }
   }
 
+  /// Whether the bar takes the name of an icon beside the text.
+  public var takesIcons: Bool {
+    switch self {
+    case .waybar, .yambar, .eww, .json: true
+    case .i3bar, .swaybar, .i3blocks, .polybar, .tmux, .plain: false
+    }
+  }
+
   /// Whether the bar draws with Pango, which reorders right-to-left text.
   public var usesPango: Bool {
     switch self {

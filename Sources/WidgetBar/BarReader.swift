@@ -30,6 +30,8 @@ public struct BarReader: Sendable {
   public static let reasonColumnsMax = 32
   /// The minimum room for a reason. If there is less room, the reason is left out.
   static let reasonColumnsMin = 8
+  /// Whether the bar takes the name of an icon beside the text.
+  public var takesIcons = true
   /// Whether marks keep the direction of each text to itself; see `TextDirection`.
   public var isolatesTexts = false
   /// Formats the text of a `date` node.
@@ -179,12 +181,6 @@ public struct BarReader: Sendable {
     }
   }
 
-  /// The name as a CSS class: letters, digits, `_` and `-`.
-  static func className(_ name: String) -> String {
-    String(
-      name.map { $0.isASCII && ($0.isLetter || $0.isNumber) || $0 == "_" || $0 == "-" ? $0 : "-" })
-  }
-
   /// Parses `#rrggbb`, `#rrggbbaa` or a colour token. Nil if the text is neither.
   func color(_ text: String) -> ThemeColor? {
     theme.color(named: text, appearance)
@@ -332,7 +328,7 @@ private struct Reading {
     case .date: add(reader.dateText(node), around)
     case .image:
       readIcon(node)
-      add(node.text("alt"), around)
+      add(reader.text(ofImage: node), around)
     case .spinner:
       if node.properties["active"] != .bool(false) { add("\(node.text("text"))…", around) }
     case .link:

@@ -259,6 +259,27 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(block.icon == icon)
   }
 
+  @Test(
+    arguments: [
+      (["fallback": "no cover"], "no cover"),
+      (["source": "", "fallback": "no cover"], "no cover"),
+      (["source": "sun", "fallback": "no cover"], ""),
+      (["fallback": "no cover", "alt": "the cover"], "the cover"),
+      (["fallback": "/usr/share/cover.png"], ""),
+    ] as [([String: String], String)])
+  func `a bar without icons shows the fallback of an image without a source`(
+    texts: [String: String], shown: String
+  ) {
+    var properties = ValueMap()
+    for (name, text) in texts { properties[name] = .string(text) }
+    let image = widget([Node(id: "i", type: .image, properties: properties)])
+    var reader = reader
+    reader.takesIcons = false
+    #expect(reader.block(of: image).text == shown)
+    reader.takesIcons = true
+    #expect(reader.block(of: image).text == texts["alt"] ?? "")
+  }
+
   @Test func `a wrong timeline and a failed activity are marked like an error`() {
     var reader = reader
     reader.showsReasons = true

@@ -34,6 +34,17 @@ import WidgetProto
     #expect(board.next(dates) == "\n")
   }
 
+  @Test(arguments: BarFormat.allCases)
+  func `each bar shows the fallback of an image without a source`(format: BarFormat) throws {
+    let node = Node(
+      id: "i", type: .image,
+      properties: ["source": .string(""), "fallback": .string("Kein Bild ü")])
+    let image = LiveSamples.widget("a", content: Content(rootID: "i", nodes: [node]))
+    var board = try synced(board(format), [image])
+    let line = try #require(board.next(dates))
+    #expect(line.contains(format == .waybar ? "Kein-Bild-ü" : "Kein Bild ü"))
+  }
+
   @Test func `nothing is written before the state is complete`() throws {
     var board = board()
     #expect(board.next(dates) == nil)

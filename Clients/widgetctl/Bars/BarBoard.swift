@@ -130,6 +130,7 @@ struct BarBoard: Sendable {
     reader.isUnregistered = { $0.isOfUnknownKind }
     reader.sinceText = { BarBoard.since($0, dates) }
     reader.showsReasons = !encoder.format.showsTooltips
+    reader.takesIcons = encoder.format.takesIcons
     reader.isolatesTexts = encoder.format.usesPango
     reader.imageProblem = { PictureFile.absence(of: $0) }
     guard mirror.isSynced else {
