@@ -213,7 +213,7 @@ public struct BarEncoder: Sendable {
       "class": .list(classes.map { .string($0) }),
       // waybar reads the text as markup, so it must be a plain name. It is also a key of
       // `format-icons`.
-      "alt": .string(BarReader.className(blocks.first?.icon ?? "")),
+      "alt": .string(BarReader.iconName(blocks.first?.icon ?? "")),
     ]
     if let percentage = blocks.lazy.compactMap(\.percentage).first {
       map["percentage"] = .int(Int64(percentage))

@@ -17,4 +17,25 @@ extension BarReader {
     String(
       name.map { $0.isASCII && ($0.isLetter || $0.isNumber) || $0 == "_" || $0 == "-" ? $0 : "-" })
   }
+
+  /// The name of an icon without markup: letters and digits of any alphabet, `_` and `-`.
+  ///
+  /// Every scalar of a character counts, because a few letters join the character after them, such
+  /// as `<`.
+  static func iconName(_ name: String) -> String {
+    String(
+      name.map { character -> Character in
+        let isPlain = character == "_" || character == "-"
+        return isPlain || character.unicodeScalars.allSatisfy(isOfWord) ? character : "-"
+      })
+  }
+
+  private static func isOfWord(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter,
+      .decimalNumber, .nonspacingMark, .spacingMark:
+      true
+    default: false
+    }
+  }
 }

@@ -166,14 +166,24 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     for case .map(let map) in blocks { #expect(map["tooltip"] == .string("away")) }
   }
 
-  @Test func `waybar's alt is a name, which is no markup`() {
+  @Test(arguments: [
+    ("<span foreground='red'>&#0;", "-span-foreground--red----0-"),
+    ("Kein Bild ü", "Kein-Bild-ü"), ("e\u{301}t\u{e9} 2", "e\u{301}t\u{e9}-2"),
+    ("☀\u{fe0f}", "-"), ("a\u{202e}b", "a-b"),
+  ])
+  func `waybar's alt is a name, which is no markup`(icon: String, alt: String) {
+    #expect(waybarAlt(icon) == alt)
+    // U+0D4E joins the character after it.
+    #expect(waybarAlt("\u{d4e}\(icon)")?.unicodeScalars.contains("<") == false)
+  }
+
+  private func waybarAlt(_ icon: String) -> String? {
     var one = block("x")
-    one.icon = "<span foreground='red'>&#0;"
-    guard case .json(.map(let map)) = BarEncoder(format: .waybar).output([one]) else {
-      Issue.record("no map")
-      return
-    }
-    #expect(map["alt"] == .string("-span-foreground--red----0-"))
+    one.icon = icon
+    guard case .json(.map(let map)) = BarEncoder(format: .waybar).output([one]),
+      case .string(let alt)? = map["alt"]
+    else { return nil }
+    return alt
   }
 
   @Test func `i3bar has a block for each node that can be clicked`() {
