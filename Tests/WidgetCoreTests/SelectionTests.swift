@@ -58,6 +58,8 @@ struct SelectionTests {
     ("data.n >", "ends too early"), ("dta.n > 1", "unknown variable"),
     ("widget.colour == 'x'", "unknown field"), ("size(data)", "gives int"),
     ("now > timestamp(0)", "unknown variable"),
+    ("kind == 'gauge'", "widget.kind"),
+    ("labels.x == 'y'", "widget.labels"),
   ])
   func `a wrong expression is refused with its place`(text: String, words: String) throws {
     let store = try Store(widgets: ["a"])

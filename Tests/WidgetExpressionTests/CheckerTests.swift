@@ -72,6 +72,54 @@ struct CheckerTests {
     #expect(problem.message.contains(message))
   }
 
+  @Test(arguments: [
+    ("data.load.fliter(x, x > 1.0)", 11, "unknown method 'fliter'; did you mean 'filter'?"),
+    ("data.load.mapp(x, y)", 11, "unknown method 'mapp'; did you mean 'map'?"),
+    ("data.load.mapp(x)", 11, "unknown method 'mapp'; did you mean 'map'?"),
+    ("data.load.iterate(x, x > 1.0)", 11, "unknown method 'iterate'"),
+    ("data.load.filter(x, data.load.fliter(y, y > x).size() > 0)", 31, "did you mean 'filter'?"),
+    (
+      "fliter(data.load, x, x > 1.0)", 1,
+      "unknown function 'fliter'; did you mean 'filter'? Write list.filter(x, CONDITION)"
+    ),
+    ("cel.bnd(x, 1, x + 1)", 5, "unknown function 'cel.bnd'; write cel.bind(x, VALUE, RESULT)"),
+    ("cell.bind(x, 1, x)", 6, "write cel.bind(x, VALUE, RESULT)"),
+    ("dta.a + dta.b + dta.c", 1, "unknown variable 'dta'; did you mean 'data'?"),
+  ])
+  func `a misspelt name is one mistake`(source: String, column: Int, message: String) throws {
+    let error = try #require(throws: ExpressionError.self) {
+      try CompiledExpression(source, in: Sample.environment)
+    }
+    #expect(error.problems.count == 1, "\(error.problems.map(\.message))")
+    let problem = try #require(error.problems.first)
+    #expect(problem.offset == column - 1)
+    #expect(problem.message.contains(message), "\(problem.message)")
+  }
+
+  @Test(arguments: [
+    ("data.load.sizee(dta)", 2), ("siz(dta)", 2), ("data.load.fliter(x, x > 1.0) == dta", 2),
+  ])
+  func `other mistakes beside an unknown name are still reported`(
+    source: String, count: Int
+  ) throws {
+    let error = try #require(throws: ExpressionError.self) {
+      try CompiledExpression(source, in: Sample.environment)
+    }
+    #expect(error.problems.count == count, "\(error.problems.map(\.message))")
+  }
+
+  @Test(arguments: [
+    ("cpus > 1", "unknown variable 'cpus'; did you mean 'parameters.cpus'?"),
+    ("cpu.total > 1.0", "unknown variable 'cpu'; did you mean 'data.cpu'?"),
+    ("accent == ''", "unknown variable 'accent'; there are data, event, now, parameters, theme"),
+  ])
+  func `a field without its variable is named with it`(source: String, message: String) throws {
+    let error = try #require(throws: ExpressionError.self) {
+      try CompiledExpression(source, in: Sample.environment)
+    }
+    #expect(error.problems.map(\.message) == [message])
+  }
+
   @Test(
     arguments: [
       ("data.lod[0]", "UNKNOWN_FIELD", 1, 6, "did you mean 'load'"),
@@ -155,7 +203,7 @@ struct CheckerTests {
     let problems = try #require(error).problems
     #expect(problems.map(\.position.column) == [1, 12, 18])
     let many = #expect(throws: ExpressionError.self) {
-      let source = [String](repeating: "foo", count: 50).joined(separator: " && ")
+      let source = (0..<50).map { "foo\($0)" }.joined(separator: " && ")
       _ = try CompiledExpression(source, in: Sample.environment)
     }
     #expect(many?.problems.count == 10)

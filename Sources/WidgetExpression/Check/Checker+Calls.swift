@@ -11,6 +11,14 @@ extension Checker {
       return Typed(type: .dyn, code: fail(.unchecked, "no such call of '\(name)'", at: offset))
     }
     guard let target else {
+      if wantsProblems, let meant = macro(meantByFunction: name, isAbsolute, arguments.count) {
+        let offset = tree.offsets[node]
+        report(
+          .unknownFunction,
+          "unknown function '\(name)'; did you mean '\(meant.rawValue)'? Write "
+            + meant.form(meant.rawValue), at: offset)
+        return Typed(type: .dyn, code: fail(.unchecked, "no such function '\(name)'", at: offset))
+      }
       let typed = arguments.map { check($0) }
       return function(name, typed, isAbsolute: isAbsolute, at: node)
     }
@@ -21,6 +29,14 @@ extension Checker {
         !functions.all(named: $0, isMember: false).isEmpty
       }
       if isFunction || (wantsProblems && !resolves(prefix.name, prefix.isAbsolute)) {
+        if !isFunction, prefix.name == "cel" {
+          let offset = tree.offsets[node]
+          report(
+            .unknownFunction,
+            "unknown function '\(full)'; write \(MacroKind.bind.form(MacroKind.bind.rawValue))",
+            at: offset)
+          return Typed(type: .dyn, code: fail(.unchecked, "no such function '\(full)'", at: offset))
+        }
         let isNamespace =
           isFunction
           || functions.names(isMember: false).contains {
@@ -33,7 +49,11 @@ extension Checker {
         }
       }
     }
-    let typed = [check(target)] + arguments.map { check($0) }
+    let base = check(target)
+    if wantsProblems, resemblesMacro(name, arguments) {
+      return unknownMethod(name, argumentCount: arguments.count + 1, at: tree.offsets[node])
+    }
+    let typed = [base] + arguments.map { check($0) }
     return method(name, typed, at: node)
   }
 
@@ -60,7 +80,7 @@ extension Checker {
     } else if functions.find(name, isMember: true, arity: max(1, arguments.count)) != nil {
       report(.unknownFunction, "'\(name)' is a method: write x.\(name)(…)", at: offset)
     } else {
-      let names = functions.names(isMember: false) + ["has", "asc", "desc"]
+      let names = functions.names(isMember: false) + Self.specialNames
       let hint = Suggestion.hint(for: name, among: names)
       report(.unknownFunction, "unknown function '\(name)'\(hint)", at: offset)
     }
@@ -75,19 +95,63 @@ extension Checker {
     guard wantsProblems else {
       return Typed(type: .dyn, code: fail(.unchecked, "no such method '\(name)'", at: offset))
     }
+    return unknownMethod(name, argumentCount: arguments.count, at: offset)
+  }
+
+  private static let macroNames = MacroKind.allCases.map(\.rawValue)
+
+  /// - Parameter argumentCount: the number of arguments, with the value before the dot.
+  private mutating func unknownMethod(
+    _ name: String, argumentCount: Int, at offset: Int
+  ) -> Typed {
     if let message = Self.wrongCount(
-      name, arguments.count, functions.all(named: name, isMember: true))
+      name, argumentCount, functions.all(named: name, isMember: true))
     {
       report(.noSuchOverload, message, at: offset)
-    } else if functions.find(name, isMember: false, arity: arguments.count) != nil {
+    } else if functions.find(name, isMember: false, arity: argumentCount) != nil {
       report(.unknownFunction, "'\(name)' is not a method: write \(name)(x…)", at: offset)
     } else {
-      let names = functions.names(isMember: true) + MacroKind.allCases.map(\.rawValue)
-      let hint = Suggestion.hint(for: name, among: names)
+      let hint = Suggestion.hint(
+        for: name, among: functions.names(isMember: true) + Self.macroNames)
       report(.unknownFunction, "unknown method '\(name)'\(hint)", at: offset)
     }
     return Typed(type: .dyn, code: fail(.unchecked, "no such method '\(name)'", at: offset))
   }
+
+  /// Whether the arguments of an unknown method may name variables that only a macro declares:
+  /// `list.fliter(x, x > 1)`, `list.each(x, x > 1)`.
+  private func resemblesMacro(_ name: String, _ arguments: [Int]) -> Bool {
+    guard functions.find(name, isMember: true, arity: arguments.count + 1) == nil else {
+      return false
+    }
+    if arguments.count > 1, case .identifier(let first, isAbsolute: false) = tree[arguments[0]],
+      !locals.contains(where: { $0.name == first }), !resolves(first, false)
+    {
+      return true
+    }
+    let near = Suggestion.closest(
+      to: name, among: functions.names(isMember: true) + Self.macroNames)
+    return near.map { Self.macroNames.contains($0) } ?? false
+  }
+
+  /// The macro whose name an unknown function probably means. Nil if a function's name is near.
+  private func macro(
+    meantByFunction name: String, _ isAbsolute: Bool, _ count: Int
+  ) -> MacroKind? {
+    let isKnown = candidates(name, isAbsolute).contains {
+      !functions.all(named: $0, isMember: false).isEmpty
+    }
+    let names = functions.names(isMember: false) + Self.specialNames
+    guard !isKnown, functions.find(name, isMember: true, arity: max(1, count)) == nil,
+      Suggestion.closest(to: name, among: names) == nil
+    else { return nil }
+    return Suggestion.closest(to: name, among: Self.macroNames).flatMap {
+      MacroKind(rawValue: $0)
+    }
+  }
+
+  /// Names that look like functions, and are parts of the language.
+  private static let specialNames = ["has", "asc", "desc"]
 
   /// The form of a macro, for a call with the name of a macro and another form. The parser makes
   /// macros of calls with the right form. Nil for other names.

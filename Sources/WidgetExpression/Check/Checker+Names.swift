@@ -127,8 +127,12 @@ extension Checker {
       let code = fail(.unboundVariable, "unknown variable '\(name)'", at: offset)
       return (Typed(type: .dyn, code: code), nil)
     }
+    let code = fail(.unboundVariable, "unknown variable '\(name)'", at: offset)
+    // A name is one mistake, however often the expression has it.
+    guard reportedNames.insert(name).inserted else { return (Typed(type: .dyn, code: code), nil) }
     let known = locals.map(\.name) + environment.variables.map(\.name)
-    var hint = Suggestion.hint(for: name, among: known)
+    var hint = hintAtField(name)
+    if hint.isEmpty { hint = Suggestion.hint(for: name, among: known) }
     if hint.isEmpty {
       if !functions.all(named: name, isMember: false).isEmpty {
         hint = "; '\(name)' is a function: call it with ()"
@@ -137,8 +141,17 @@ extension Checker {
       }
     }
     report(.unknownVariable, "unknown variable '\(name)'\(hint)", at: offset)
-    let code = fail(.unboundVariable, "unknown variable '\(name)'", at: offset)
     return (Typed(type: .dyn, code: code), nil)
+  }
+
+  /// `; did you mean 'widget.kind'?`, if variables declare a field of this name. Empty if none does.
+  private func hintAtField(_ name: String) -> String {
+    let holders = environment.variables.enumerated().filter { index, holder in
+      // A later variable hides earlier ones of its name.
+      declares(holder.type, name) && variable(holder.name) == index
+    }.map { "'\($0.element.name).\(name)'" }
+    guard !holders.isEmpty, holders.count <= 3 else { return "" }
+    return "; did you mean \(holders.joined(separator: " or "))?"
   }
 
   // MARK: Types of parts

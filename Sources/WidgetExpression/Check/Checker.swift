@@ -19,6 +19,8 @@ struct Checker {
   var references: Set<ExpressionReference> = []
   private(set) var problems: [ExpressionError.Problem] = []
   var doubts: [ExpressionDoubt] = []
+  /// The unknown variables that have been reported.
+  var reportedNames: Set<String> = []
   /// The variables of macros around the current place, innermost last; an index is a slot.
   var locals: [(name: String, type: ExpressionType)] = []
 
