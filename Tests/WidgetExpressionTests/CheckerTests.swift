@@ -120,6 +120,22 @@ struct CheckerTests {
     #expect(error.problems.map(\.message) == [message])
   }
 
+  @Test(arguments: [
+    ("data.größe > 1", 8, "write data[\"größe\"]"), ("data.öl", 6, "write data[\"öl\"]"),
+    ("data.cpu.größe", 12, "write data.cpu[\"größe\"]"),
+    ("data.items[0].größe", 17, "write [\"größe\"] in place of .größe"),
+    ("data.name == größe", 16, "put text in quotes: \"größe\""),
+    ("data.name == “a”", 14, "write quotes as \" or '"),
+  ])
+  func `a letter outside ASCII has advice`(source: String, column: Int, advice: String) throws {
+    let error = try #require(throws: ExpressionError.self) {
+      try CompiledExpression(source, in: Sample.environment)
+    }
+    let problem = try #require(error.problems.first)
+    #expect(problem.position == SourcePosition(line: 1, column: column))
+    #expect(problem.message.contains("does not belong in an expression; \(advice)"))
+  }
+
   @Test(
     arguments: [
       ("data.lod[0]", "UNKNOWN_FIELD", 1, 6, "did you mean 'load'"),

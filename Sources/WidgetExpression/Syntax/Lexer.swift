@@ -116,8 +116,34 @@ struct Lexer {
     case UInt8(ascii: "|"): throw ParseFailure("write || for 'or'", at: start)
     default:
       let character = String(decoding: bytes[start...].prefix(16), as: UTF8.self).prefix(1)
-      throw ParseFailure("'\(character)' does not belong in an expression", at: start)
+      throw ParseFailure(
+        "'\(character)' does not belong in an expression\(advice(about: character, at: start))",
+        at: start)
     }
+  }
+
+  /// The next step for a letter outside ASCII, or for a quote of a text program.
+  private func advice(about character: Substring, at start: Int) -> String {
+    guard let character = character.first else { return "" }
+    if "“”„‟‘’‚«»".contains(character) { return "; write quotes as \" or '" }
+    guard character.isLetter, !character.isASCII else { return "" }
+    func isPart(_ byte: UInt8) -> Bool { isLetter(byte) || isDigit(byte) }
+    var first = start
+    while first > 0, isPart(bytes[first - 1]) { first -= 1 }
+    let word = String(decoding: bytes[first...].prefix(128), as: UTF8.self)
+      .prefix { $0 == "_" || $0.isLetter || $0.isNumber }.prefix(64)
+    guard first > 0, bytes[first - 1] == UInt8(ascii: ".") else {
+      return "; put text in quotes: \"\(word)\""
+    }
+    var base = first - 1
+    while base > 0, isPart(bytes[base - 1]) || bytes[base - 1] == UInt8(ascii: ".") { base -= 1 }
+    guard !isDigit(bytes[base]) else { return "" }
+    let before = String(decoding: bytes[base..<(first - 1)].suffix(64), as: UTF8.self)
+    let isWhole =
+      !before.isEmpty && before.utf8.count == first - 1 - base
+      && (base == 0 || bytes[base - 1] < 128 && !")]}`".utf8.contains(bytes[base - 1]))
+    return isWhole
+      ? "; write \(before)[\"\(word)\"]" : "; write [\"\(word)\"] in place of .\(word)"
   }
 
   func peek(_ ahead: Int = 0) -> UInt8? {
