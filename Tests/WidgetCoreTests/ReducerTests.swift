@@ -82,7 +82,8 @@ struct ReducerTests {
 
   @Test(arguments: [
     ("change", Value.string("12.5"), true), ("change", .string("-"), true),
-    ("change", .string(""), true), ("change", .int(3), false), ("change", .string("abc"), false),
+    ("change", .string(""), true), ("change", .int(3), true), ("change", .double(0.5), true),
+    ("change", .double(.infinity), false), ("change", .string("abc"), false),
     ("change", .string("0x1"), false), ("submit", .string("7"), true),
     ("submit", .string("-"), false), ("submit", .bool(true), false),
   ])
@@ -105,6 +106,26 @@ struct ReducerTests {
     }
     #expect(field.hasPrefix("payload"))
     #expect(words.contains("number") || words.contains("string"))
+  }
+
+  @Test(arguments: [
+    (Value.int(12), "12"), (.double(-0.5), "-0.5"), (.string("1.50"), "1.50"),
+  ])
+  func `reducers get the number of an input as text`(value: Value, text: String) throws {
+    let input = NodeTemplate(
+      id: "n", type: .input, properties: ["mode": Binding(value: .string("number"))])
+    var store = Store()
+    try store.register([
+      Kind(
+        name: "k", data: [Field(name: "text", type: .string)],
+        reducers: [Reducer(event: "change", assignments: ["text": "event.payload.value"])],
+        content: [ContentTemplate(root: input)])
+    ])
+    try store.create("a", kind: "k")
+    try store.run(
+      .sendEvent(
+        EventDraft(widgetID: "a", nodeID: "n", name: "change", payload: ["value": value])))
+    #expect(store.widget("a")?.data["text"] == .string(text))
   }
 
   @Test func `an event without a reducer changes nothing`() throws {

@@ -39,20 +39,20 @@ struct SendTarget: Sendable {
         + forms.map { "--node \($0)" }.joined(separator: ", "))
   }
 
-  /// The payload, with declared types: `value=123` for a text input becomes the text "123".
+  /// The payload, with declared types: `value=123` for an input becomes the text "123", also for an
+  /// input for numbers. In the values of a form, such an input has a number.
   func typed(
     _ payload: ValueMap, _ details: [Assignment], _ values: [Assignment], event: String,
     node: String?
   ) throws(CommandFailure) -> ValueMap {
     var payload = payload
     for detail in details {
-      let type: FieldType? =
-        if let node {
-          detail.key == "value"
-            && nodes.contains { $0.id == node && SendTarget.takesText($0) } ? .string : nil
-        } else {
-          events.first { $0.name == event }?.payload.first { $0.name == detail.key }?.type
-        }
+      let fields = events.first { $0.name == event }?.payload
+      let declared = fields?.first { $0.name == detail.key }?.type
+      let isTyped =
+        node == nil
+        || detail.key == "value" && nodes.contains { $0.id == node && $0.role == .input }
+      let type = isTyped ? declared ?? (node == nil ? nil : FieldType.string) : nil
       if let value = type.flatMap({ detail.value(as: $0) }) { payload[detail.key] = value }
     }
     guard case .map(var submitted)? = payload["values"] else { return payload }
@@ -185,7 +185,7 @@ struct SendTarget: Sendable {
     return found
   }
 
-  /// Whether the value of a node is always text.
+  /// Whether the value of a node in a form is always text.
   private static func takesText(_ node: Node) -> Bool {
     guard node.role == .input else { return false }
     return node.properties["mode"] != .string("number")

@@ -1,3 +1,4 @@
+import WidgetExpression
 import WidgetModel
 
 /// Events: whether a widget takes an event, and how the reducers of its kind change its data.
@@ -20,7 +21,11 @@ extension WidgetStore {
       return try accept(inner, by: caller, at: now, spending: budget)
     }
     let node = try standing(of: draft, on: record, spending: &budget)
-    var draft = try schemas[record.kind]?.fitted(draft, on: node?.type) ?? draft
+    // An event that the kind itself declares can have a number.
+    let isDeclared =
+      schemas[record.kind]?.kind.events.contains { $0.name == draft.name } ?? false
+    var draft = node?.takesNumber == true && !isDeclared ? draft.withNumberAsText : draft
+    draft = try schemas[record.kind]?.fitted(draft, on: node?.type) ?? draft
     draft =
       try schemas[record.kind]?.checkedForm(draft, on: node?.type) {
         record.shownProperties(of: $0)
@@ -185,5 +190,22 @@ extension Record {
   fileprivate func shownProperties(of node: String) -> ValueMap? {
     let tables = [content?.table] + familyContents.map { $0.content?.table }
     return tables.lazy.compactMap { $0?.properties(of: node) }.first
+  }
+}
+
+extension EventDraft {
+  /// The event of a number input outside of forms, whose `value` is declared as text: a number
+  /// becomes its text.
+  fileprivate var withNumberAsText: EventDraft {
+    guard name == "change" || name == "submit", let value = payload["value"] else { return self }
+    switch value {
+    case .int: break
+    case .double(let number) where number.isFinite: break
+    default: return self
+    }
+    guard let text = ExpressionValue(value).text else { return self }
+    var draft = self
+    draft.payload["value"] = .string(text)
+    return draft
   }
 }
