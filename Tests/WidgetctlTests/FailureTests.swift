@@ -195,6 +195,18 @@ struct FailureTests {
     #expect(failure?.exit == .notFound)
   }
 
+  @Test(arguments: [
+    ("timeline", "null"), ("stored_timeline", "null"), ("activity", "null"), ("content", "null"),
+    ("stale", "false"), ("applySet", ""), ("apply_set", ""), ("error", ""),
+  ])
+  func `a field without a value is null, or empty if it is text`(
+    path: String, text: String
+  ) throws {
+    let widget = Samples.widget
+    #expect(
+      try GetCommand.text(of: path, in: widget.document(), id: widget.id, escapes: false) == text)
+  }
+
   @Test func `null is printed as JSON, and a label as text`() throws {
     var widget = Samples.widget
     widget.data = ["n": .null, "map": .map(["n": .null])]

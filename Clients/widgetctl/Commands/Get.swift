@@ -10,7 +10,8 @@ struct GetCommand: AsyncParsableCommand {
     discussion: """
       With --field, the table format has only the values, one per line: text as it is, all other \
       values as JSON. The field error has a line for each failure of the widget, like `ls`: an \
-      error, a wrong timeline, a failed activity, or an expression of its content that fails.
+      error, a wrong timeline, a failed activity, or an expression of its content that fails. Without \
+      a failure, it has no line. A timeline, an activity or content that the widget lacks is null.
 
       If a widget, a data key, a parameter or a label is missing, the command exits with status 3. It still \
       shows the other widgets. With -o json or yaml, several ids give an object with the list of \
@@ -131,10 +132,14 @@ struct GetCommand: AsyncParsableCommand {
       fields.paths.contains("error")
       ? await answer.widget.keepingPromises(at: .wallClock(), session) : answer.widget
     do throws(CommandFailure) {
-      let values = try fields.paths.map { (path) throws(CommandFailure) in
-        path == "error"
-          ? GetCommand.errorText(of: told)
-          : try GetCommand.text(of: path, in: document, id: id, escapes: escapes)
+      var values: [String] = []
+      for path in fields.paths {
+        guard path == "error" else {
+          values.append(try GetCommand.text(of: path, in: document, id: id, escapes: escapes))
+          continue
+        }
+        let lines = GetCommand.errorText(of: told)
+        if !lines.isEmpty { values.append(lines) }
       }
       return Found(widget: answer.widget, document: document, values: values)
     } catch {
@@ -231,6 +236,9 @@ struct GetCommand: AsyncParsableCommand {
     return entries.isEmpty ? "" : "; `widgetctl get \(id) --field \(scope)` shows what it has"
   }
 
+  /// The fields whose value is text, so that a missing value is empty text.
+  private static let texts: Set = ["applySet", "error", "etag"]
+
   /// The value that a field's path names, as text.
   ///
   /// - Parameter escapes: whether control characters become escapes.
@@ -243,6 +251,7 @@ struct GetCommand: AsyncParsableCommand {
       value = .map(["visible": map["visible"] ?? .null, "enabled": map["enabled"] ?? .null])
     }
     if path == "stale" { value = value ?? .bool(false) }
+    if FieldOptions.camelCase(path) == "storedTimeline" { value = map["timeline"] }
     for scope in ["data", "parameters", "labels"] {
       guard let key = path[...].droppingPrefix(scope + "."), !key.isEmpty else { continue }
       let entries: ValueMap = if case .map(let map)? = map[scope] { map } else { [:] }
@@ -256,7 +265,7 @@ struct GetCommand: AsyncParsableCommand {
       value = entry
     }
     switch value {
-    case nil, .null?: return ""
+    case nil, .null?: return texts.contains(FieldOptions.camelCase(path)) ? "" : "null"
     case .string(let text)?: return escapes ? text.safeForTerminal : text
     case let value?: return JSONWriter.compact(value)
     }
