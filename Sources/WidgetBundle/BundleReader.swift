@@ -120,7 +120,7 @@ struct BundleFileReader {
       if text != nil, !BundleReader.isID(bundle.id) {
         reading.report(
           item, "\"\(bundle.id.prefix(40))\" cannot be a bundle's id",
-          hint: "use 1 to 64 lowercase letters, digits and -")
+          hint: "use 1 to 64 of a-z, 0-9 and -")
       }
     } else {
       reading.reportMissing(
@@ -258,7 +258,7 @@ struct BundleFileReader {
       } else {
         reading.report(
           item, "\"\(text.prefix(80))\" is not a variable's name",
-          hint: "use letters, digits and _; end a prefix of several names with *: XDG_*")
+          hint: "use A-Z, a-z, 0-9 and _; end a prefix of several names with *: XDG_*")
       }
       permissions.environment.append(text)
     }
@@ -307,7 +307,7 @@ struct BundleFileReader {
       if !entry.name.isFieldName {
         reading.report(
           entry.nameItem, "\"\(entry.name.prefix(64))\" is not a name",
-          hint: "use letters, digits and _, a letter first")
+          hint: "use a-z, A-Z, 0-9 and _, a letter first")
       }
       services[entry.name] = .some(reader.service(entry.item))
     }

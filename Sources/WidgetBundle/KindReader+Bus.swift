@@ -22,7 +22,7 @@ extension KindReader {
     if let text = path?.constantText, !BusName.isPath(text), let item = object["path"] {
       reading.report(
         item, "\"\(text.prefix(80))\" is not the path of an object",
-        hint: "write /org/example/Name: letters, digits and _ between slashes")
+        hint: "write /org/example/Name: a-z, A-Z, 0-9 and _ between slashes")
     }
     if case .signal = work {
     } else if !object.has("path") {
@@ -59,7 +59,7 @@ extension KindReader {
     if isRight(text) { return text }
     reading.report(
       item, "\"\(text.prefix(80))\" is not the name of \(what.withArticle)",
-      hint: what == "interface" ? "write org.example.Name" : "use letters, digits and _")
+      hint: what == "interface" ? "write org.example.Name" : "use a-z, A-Z, 0-9 and _")
     return nil
   }
 

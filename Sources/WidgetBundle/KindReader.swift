@@ -396,7 +396,7 @@ final class KindReader {
       } else if WidgetID(id) == nil {
         reading.report(
           item, "\"\(id.prefix(70))\" cannot be a node's id",
-          hint: "use 1 to 64 letters, digits, _ and -, a letter or digit first")
+          hint: "use 1 to 64 of a-z, A-Z, 0-9, _ and -, a letter or digit first")
       }
     }
   }

@@ -480,7 +480,7 @@ extension String {
   /// The hint about a name that expressions cannot use.
   var fieldNameHint: String {
     isRestOfValue
-      ? String.commaHint : "use 1 to 64 letters, digits and _, not beginning with a digit"
+      ? String.commaHint : "use 1 to 64 of a-z, A-Z, 0-9 and _, not a digit first"
   }
 
   /// Whether the name is probably the end of a value without quotes, which has a comma in it.

@@ -154,7 +154,7 @@ final class TemplateReader {
     if !NodeID.isTemplateID(id) {
       reading.report(
         item, "\"\(id.prefix(70))\" cannot be a node's id",
-        hint: "use 1 to 64 letters, digits, _ and -, a letter or digit first")
+        hint: "use 1 to 64 of a-z, A-Z, 0-9, _ and -, a letter or digit first")
     } else if !ids.insert(id).inserted {
       reading.report(item, "there is a node \"\(id)\" already", hint: "give it another id")
     } else if let other = kindReader.nodeTypes[id], other != type {

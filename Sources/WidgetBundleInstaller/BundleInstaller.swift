@@ -369,7 +369,7 @@ public struct BundleInstaller: Sendable {
       }
       throw .refused(
         "\"\(id.prefix(80))\" is not a bundle's id",
-        hint: "use 1 to 64 lowercase letters, digits and -")
+        hint: "use 1 to 64 of a-z, 0-9 and -")
     }
     guard access(path, F_OK) == 0 else { throw BundleInstaller.noBundle(id, []) }
     return try Folder(path)

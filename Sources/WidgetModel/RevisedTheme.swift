@@ -99,7 +99,7 @@ extension ThemeToken {
     let problem = "\"\(text.prefix(lengthMax))\" is not a token"
     guard let meant = nearest(to: String(text.prefix(lengthMax))) else {
       return
-        "\(problem); write color., offset. or font. and a name of letters, digits and _, a letter "
+        "\(problem); write color., offset. or font. and a name of a-z, A-Z, 0-9 and _, a letter "
         + "first, \(lengthMax) bytes in all: color.brand"
     }
     return "\(problem); did you mean \(meant)?"

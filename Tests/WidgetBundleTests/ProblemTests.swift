@@ -50,7 +50,10 @@ import WidgetModel
     Mistake("families: [smal]", "1:12", "\"smal\" is not a family", hint: "\"small\""),
     Mistake("persistence: forever", "1:14", "not a valid persistence", hint: "durable, volatile"),
     Mistake("transition: jump", "1:13", "\"jump\" is not a transition"),
-    Mistake("parameters: {a-b: 1}", "1:14", "\"a-b\" is not a name", hint: "letters, digits and _"),
+    Mistake("parameters: {a-b: 1}", "1:14", "\"a-b\" is not a name", hint: "A-Z, 0-9 and _"),
+    Mistake(
+      "data: {größe: 1}", "1:8", "\"größe\" is not a name",
+      hint: "use 1 to 64 of a-z, A-Z, 0-9 and _, not a digit first"),
     Mistake(
       "parameters: {a: {type: strng}}", "1:24", "\"strng\" is not a type", hint: "list(TYPE)"),
     Mistake(

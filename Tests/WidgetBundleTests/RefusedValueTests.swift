@@ -66,7 +66,7 @@ import WidgetModel
     Mistake(
       "reducers: [{event: press, nodeId: 'a b', set: {n: 1}}]", at: "'a b'",
       "\"a b\" cannot be a node's id",
-      hint: "use 1 to 64 letters, digits, _ and -, a letter or digit first"),
+      hint: "use 1 to 64 of a-z, A-Z, 0-9, _ and -, a letter or digit first"),
   ])
   func `a mistake in a kind that the daemon refuses has a place and a hint`(mistake: Mistake) throws
   {

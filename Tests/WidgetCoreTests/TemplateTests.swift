@@ -14,7 +14,7 @@ struct TemplateTests: ContentSamples {
   }
 
   @Test(arguments: [
-    (NodeTemplate(id: "", type: .label), "content[0].root.id: use 1 to 64 letters"),
+    (NodeTemplate(id: "", type: .label), "content[0].root.id: use 1 to 64 of a-z"),
     (NodeTemplate(id: "a/b", type: .label), "content[0].root.id: use 1 to 64"),
     (
       NodeTemplate(id: "a", type: .stack, children: [NodeTemplate(id: "a", type: .label)]),

@@ -18,7 +18,7 @@ struct BundleNewCommand: ParsableCommand {
         widgetctl bundle new clock --dir ~/bundles
       """)
 
-  @Argument(help: "The bundle's id: lowercase letters, digits and -.")
+  @Argument(help: "The bundle's id: a-z, 0-9 and -.")
   var id: String
 
   @Option(
@@ -31,7 +31,7 @@ struct BundleNewCommand: ParsableCommand {
 
   func validate() throws {
     guard BundleReader.isID(id) else {
-      throw ValidationError("a bundle's id is 1 to 64 lowercase letters, digits and -")
+      throw ValidationError("a bundle's id is 1 to 64 of a-z, 0-9 and -")
     }
   }
 

@@ -41,7 +41,7 @@ struct BundleTraceCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard WidgetID("bundle/\(id)") != nil else {
-      throw ValidationError("a bundle's id is 1 to 64 lowercase letters, digits and -")
+      throw ValidationError("a bundle's id is 1 to 64 of a-z, 0-9 and -")
     }
   }
 

@@ -229,7 +229,7 @@ struct ContentCompiler {
     guard NodeID.isTemplateID(node.id) else {
       throw Problem(
         "\(place).id",
-        "use 1 to \(NodeID.templateLengthMax) letters, digits, _ and -, a letter or digit first")
+        "use 1 to \(NodeID.templateLengthMax) of a-z, A-Z, 0-9, _ and -, a letter or digit first")
     }
     guard ids.insert(node.id).inserted else {
       throw Problem("\(place).id", "\"\(node.id)\" appears twice")
@@ -281,7 +281,7 @@ struct ContentCompiler {
     let name = template.name
     guard name.isFieldName else {
       throw Problem(
-        "\(path).rows.name", "use 1 to 64 letters, digits and _, not beginning with a digit")
+        "\(path).rows.name", "use 1 to 64 of a-z, A-Z, 0-9 and _, not a digit first")
     }
     let taken = scope.environment.variables.map(\.name)
     guard !taken.contains(name), !taken.contains("\(name)Index"), name != ContentCompiler.statusKey

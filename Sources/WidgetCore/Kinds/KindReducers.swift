@@ -426,7 +426,7 @@ struct KindReducers {
     _ key: String, _ kind: Kind, _ fields: [String: Field], _ place: String
   ) throws(Failure) -> Field? {
     guard key.isFieldName else {
-      throw Failure(place, "use 1 to 64 letters, digits and _, not beginning with a digit")
+      throw Failure(place, "use 1 to 64 of a-z, A-Z, 0-9 and _, not a digit first")
     }
     if let field = fields[key] { return field }
     if kind.isOpen { return nil }

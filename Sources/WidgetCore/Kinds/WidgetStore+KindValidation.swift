@@ -181,8 +181,8 @@ extension WidgetStore {
       guard field.name.isFieldName else {
         throw .invalid(
           field: "\(path).name",
-          description: "Use 1 to 64 letters, digits and _, not beginning with a digit, so that "
-            + "expressions can name it.")
+          description: "Use 1 to 64 of a-z, A-Z, 0-9 and _, not a digit first, so that expressions "
+            + "can name it.")
       }
       guard seen.insert(field.name).inserted else {
         throw .invalid(field: "\(path).name", description: "\"\(field.name)\" appears twice.")

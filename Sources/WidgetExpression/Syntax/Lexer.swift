@@ -91,7 +91,7 @@ struct Lexer {
           || [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "/"), 32].contains(byte)
       else {
         throw ParseFailure(
-          "a field name in backticks has letters, digits and _ . - / only; "
+          "a field name in backticks has a-z, A-Z, 0-9, blanks and _ . - / only; "
             + "write the others as ['name']", at: offset)
       }
       offset += 1
