@@ -199,8 +199,7 @@ final class Reading {
       report(
         line: entry.line, column: entry.column, item.path,
         "unknown key \"\(entry.key.prefix(64))\"",
-        hint: shape.home(of: entry.key).map { "\"\(entry.key)\" is a key of \"\($0)\"" }
-          ?? suggestion(entry.key, among: shape.keys))
+        hint: hint(forKey: entry.key, of: shape))
     }
   }
 

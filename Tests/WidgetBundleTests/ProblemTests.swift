@@ -47,6 +47,16 @@ import WidgetModel
   static let mistakes: [Mistake] = [
     // Names.
     Mistake("dispalyName: x", "1:1", "unknown key \"dispalyName\"", hint: "\"displayName\""),
+    Mistake(
+      "staleAfter: 5s", "1:1", "unknown key \"staleAfter\"",
+      hint: "\"staleAfter\" is a key of a source"),
+    Mistake("hosts: [a]", "1:1", "unknown key \"hosts\"", hint: "a key of \"permissions\""),
+    Mistake(
+      "sources: {x: {value: 1, catch: x}}", "1:25", "unknown key \"catch\"",
+      hint: "\"catch\" is a key of an action"),
+    Mistake(
+      "content: {input: a, autoValue: x}", "1:21", "unknown key \"autoValue\"",
+      hint: "write \"value\" instead"),
     Mistake("families: [smal]", "1:12", "\"smal\" is not a family", hint: "\"small\""),
     Mistake("persistence: forever", "1:14", "not a valid persistence", hint: "durable, volatile"),
     Mistake("transition: jump", "1:13", "\"jump\" is not a transition"),

@@ -1,0 +1,38 @@
+import WidgetModel
+
+/// The next step for an unknown key of an object.
+extension Reading {
+  func hint(forKey key: String, of shape: ObjectShape) -> String {
+    if let home = shape.home(of: key) { return "\"\(key)\" is a key of \"\(home)\"" }
+    if let replacement = shape.replacement(of: key) { return "write \"\(replacement)\" instead" }
+    guard key.closest(among: shape.keys) == nil, let owners = shape.otherOwners(of: key) else {
+      return suggestion(key, among: shape.keys)
+    }
+    return "\"\(key)\" is a key of \(owners)"
+  }
+}
+
+extension ObjectShape {
+  /// The key that has the purpose of a key of other engines for declarative widgets. Nil for other
+  /// keys.
+  fileprivate func replacement(of key: String) -> String? {
+    // docs/decisions/0025-no-autovalue.md
+    name == "node" && key == "autoValue" ? "value" : nil
+  }
+
+  /// The objects at other levels that have a key of this name: `a source`, `an action or a step`.
+  /// Nil if no object has it, or if more than two have it.
+  fileprivate func otherOwners(of key: String) -> String? {
+    var owners = ObjectShape.all.filter { $0.name != name && $0.keys.contains(key) }
+    // A handler has the keys of an action.
+    if owners.contains(where: { $0.name == "action" }) { owners.removeAll { $0.name == "handler" } }
+    guard (1...2).contains(owners.count) else { return nil }
+    return owners.map(\.words).joined(separator: " or ")
+  }
+
+  /// The object in a sentence: `a source`, or the key that has it: `"parse"`.
+  private var words: String {
+    let ofKeys = ["auth", "dbus", "every", "http", "on", "parse", "permissions", "require", "rows"]
+    return ofKeys.contains(name) ? "\"\(name)\"" : name.withArticle
+  }
+}
