@@ -13,11 +13,18 @@ extension Reading {
 }
 
 extension ObjectShape {
-  /// The key that has the purpose of a key of other engines for declarative widgets. Nil for other
-  /// keys.
+  /// Keys of other objects, and of other engines for declarative widgets (docs/decisions/0025), with
+  /// the key that has this purpose here.
+  private static let replacements: [String: [String: String]] = [
+    "action": ["condition": "if", "when": "if"],
+    "handler": ["condition": "if", "when": "if"],
+    "node": ["autoValue": "value", "condition": "if", "when": "if"],
+    "reducer": ["if": "condition", "when": "condition"],
+    "source": ["condition": "when", "if": "when"],
+  ]
+
   fileprivate func replacement(of key: String) -> String? {
-    // docs/decisions/0025-no-autovalue.md
-    name == "node" && key == "autoValue" ? "value" : nil
+    ObjectShape.replacements[name]?[key]
   }
 
   /// The objects at other levels that have a key of this name: `a source`, `an action or a step`.

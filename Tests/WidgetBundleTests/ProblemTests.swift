@@ -57,6 +57,9 @@ import WidgetModel
     Mistake(
       "content: {input: a, autoValue: x}", "1:21", "unknown key \"autoValue\"",
       hint: "write \"value\" instead"),
+    Mistake(
+      "reducers: [{event: a, when: 'true', set: {n: 1}}]", "1:23", "unknown key \"when\"",
+      hint: "write \"condition\" instead"),
     Mistake("families: [smal]", "1:12", "\"smal\" is not a family", hint: "\"small\""),
     Mistake("persistence: forever", "1:14", "not a valid persistence", hint: "durable, volatile"),
     Mistake("transition: jump", "1:13", "\"jump\" is not a transition"),
