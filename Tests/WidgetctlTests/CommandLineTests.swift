@@ -320,6 +320,21 @@ struct CommandLineTests {
         "entry.date == null", SlotBindings(EvalCommand.bindings(of: widget))) == .bool(true))
   }
 
+  @Test func `eval knows the fields of the widget`() throws {
+    let bindings = SlotBindings(EvalCommand.bindings(of: LiveSamples.widget("w")))
+    #expect(try EvalCommand.evaluate("widget.id + widget.error", bindings) == .string("w"))
+    #expect(try EvalCommand.evaluate("widget.stale || !widget.visible", bindings) == .bool(false))
+    for (source, words) in [
+      ("kind == 'gauge'", "did you mean 'widget.kind'?"),
+      ("widget.knid == ''", "did you mean 'kind'?"),
+    ] {
+      let failure = #expect(throws: CommandFailure.self) {
+        try EvalCommand.evaluate(source, bindings)
+      }
+      #expect(failure?.message.contains(words) == true, "\(failure?.message ?? "")")
+    }
+  }
+
   @Test func `an unknown command is found among the arguments`() {
     #expect(ArgumentOrder.unknownCommand(["frob", "ls"]) == "frob")
     #expect(ArgumentOrder.unknownCommand(["help", "frob"]) == "frob")

@@ -17,6 +17,12 @@ struct WhereFailureTests {
     #expect(WhereFailure("data.n > 5", [], budget: nil) == nil)
   }
 
+  @Test func `an expression reads the state of an activity`() throws {
+    var widget = try #require(try widgets([:]).first)
+    widget.activity = Activity(startTime: .epoch, expireTime: .epoch)
+    #expect(WhereFailure("widget.activity.state == 'active'", [widget], budget: nil) == nil)
+  }
+
   @Test func `the first failure is shown with its widget and the count`() throws {
     let all = try #require(
       WhereFailure("data.none > 5", try widgets(["n": .int(1)], [:]), budget: nil))

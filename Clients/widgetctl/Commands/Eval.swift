@@ -109,15 +109,9 @@ struct EvalCommand: AsyncParsableCommand {
 
   /// The variables of `compile`, in its order; without an event.
   static func bindings(of widget: Widget) -> [ExpressionValue?] {
-    let labels = widget.labels.entries.map {
-      ValueMap.Entry(key: $0.key, value: .string($0.value))
-    }
-    let state: ValueMap = [
-      "id": .string(widget.id.rawValue), "kind": .string(widget.kind.rawValue),
-      "family": .string(widget.family.name), "labels": .map(ValueMap(labels)),
-      "visible": .bool(widget.presence.isVisible), "enabled": .bool(widget.presence.isEnabled),
-      "stale": .bool(widget.isStale), "error": .string(widget.error?.reason ?? ""),
-    ]
+    var state = WidgetVariable.values(of: widget)
+    state["stale"] = .bool(widget.isStale)
+    state["error"] = .string(widget.error?.reason ?? "")
     return [
       ExpressionValue(widget.data), ExpressionValue(widget.parameters), nil,
       ExpressionValue(state), .timestamp(Timestamp.wallClock()),
@@ -138,13 +132,17 @@ struct EvalCommand: AsyncParsableCommand {
     try CompiledExpression(
       NullText.comparingEmpty("widget.error", in: source),
       in: ExpressionEnvironment(
-        variables: ["data", "parameters", "event", "widget"].map { ExpressionVariable($0) }
+        variables: ["data", "parameters", "event"].map { ExpressionVariable($0) }
           + [
-            ExpressionVariable("now", .timestamp), ExpressionVariable("status"),
-            ExpressionVariable("entry"),
+            ExpressionVariable("widget", widgetType), ExpressionVariable("now", .timestamp),
+            ExpressionVariable("status"), ExpressionVariable("entry"),
           ],
         timeZones: SystemTimeZones().rules))
   }
+
+  /// The type of `widget`, which has two more fields than in expressions of kinds.
+  private static let widgetType = ExpressionType.record(
+    RecordType(WidgetVariable.fields.merging(["stale": .bool, "error": .string]) { _, new in new }))
 
   /// Evaluates an expression that can read the same variables as expressions of kinds.
   static func evaluate(

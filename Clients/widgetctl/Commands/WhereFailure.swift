@@ -19,9 +19,9 @@ struct WhereFailure: Hashable, Sendable {
   static func of(
     _ condition: String, _ others: Selector, in session: Session
   ) async -> WhereFailure? {
-    let mask = try? ReadMask(paths: [
-      "family", "labels", "presence", "data", "parameters", "stale", "error",
-    ])
+    let paths = ["family", "labels", "presence", "data", "parameters", "stale", "error"]
+    // An older daemon does not know activities.
+    let mask = try? ReadMask(paths: paths + (condition.contains("activity") ? ["activity"] : []))
     guard let mask, let widgets = try? await session.list(others, mask: mask).widgets else {
       return nil
     }
