@@ -139,10 +139,12 @@ extension Checker {
     meantByFunction name: String, _ isAbsolute: Bool, _ count: Int
   ) -> MacroKind? {
     let isKnown = candidates(name, isAbsolute).contains {
-      !functions.all(named: $0, isMember: false).isEmpty
+      functions.find($0, isMember: false, arity: count) != nil
+        || !functions.all(named: $0, isMember: false).isEmpty
     }
+    guard !isKnown else { return nil }
     let names = functions.names(isMember: false) + Self.specialNames
-    guard !isKnown, functions.find(name, isMember: true, arity: max(1, count)) == nil,
+    guard functions.find(name, isMember: true, arity: max(1, count)) == nil,
       Suggestion.closest(to: name, among: names) == nil
     else { return nil }
     return Suggestion.closest(to: name, among: Self.macroNames).flatMap {
