@@ -41,7 +41,8 @@ import WidgetProto
       properties: ["source": .string(""), "fallback": .string("Kein Bild ü")])
     let image = LiveSamples.widget("a", content: Content(rootID: "i", nodes: [node]))
     var board = try synced(board(format), [image])
-    let line = try #require(board.next(dates))
+    let next = board.next(dates)
+    let line = try #require(next)
     #expect(line.contains(format == .waybar ? "Kein-Bild-ü" : "Kein Bild ü"))
   }
 

@@ -1,5 +1,6 @@
 import Testing
 import WidgetModel
+import WidgetProto
 
 @testable import widgetctl
 
