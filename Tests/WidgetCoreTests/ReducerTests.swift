@@ -395,7 +395,7 @@ struct ReducerTests {
     (Reducer(event: "click", assignments: ["count": "data.ratio"]), "set[count]", "of type int"),
     (Reducer(event: "click", assignments: ["log": "[1]"]), "set[log]", "list(string)"),
     (Reducer(event: "click", assignments: ["cuont": "1"]), "set[cuont]", "did you mean \"count\"?"),
-    (Reducer(event: "click", assignments: ["a b": "1"]), "set[a b]", "letters"),
+    (Reducer(event: "click", assignments: ["a b": "1"]), "set[a b]", "a-z, A-Z"),
     (Reducer(event: "click", assignments: ["count": "event.payload.by"]), "set[count]", "by"),
     (Reducer(event: "click", unset: ["nothing"]), "unset", "declares no data"),
     (Reducer(event: "click", assignments: ["last": "'a'"], unset: ["last"]), "unset", "also set"),
