@@ -33,7 +33,7 @@
     /// Whether the connection is being closed. HTTP/2 gets no more frames.
     private var isClosing = false
     /// The answers to pings that were not written.
-    private var answers = ByteBuffer()
+    private(set) var answers = ByteBuffer()
     /// Whether the next answers wait for the end of the loop's work.
     private var isScheduled = false
     /// Whether the socket has not taken the last answers.
@@ -63,6 +63,8 @@
         where context.channel.isWritable && connection.cancelCall(on: streamID):
           continue
         case .ping(_, let frame), .reset(_, let frame):
+          // HTTP/2 answers at once, so earlier answers come first if the socket takes them.
+          if !isWriting { writeAnswers(context) }
           scanner.pass(frame)
           guard !scanner.isFlood else { continue }
           passing = frame
@@ -84,7 +86,8 @@
     private func writeAnswers(_ context: ChannelHandlerContext) {
       let byteCount = min(answers.readableBytes, ControlFrames.writtenBytesMax)
       guard byteCount > 0, let bytes = answers.readSlice(length: byteCount) else { return }
-      if answers.readableBytes == 0 { answers = ByteBuffer() }
+      // A copy. The old buffer also has all answers that were written, and would grow with each.
+      answers = ByteBuffer(buffer: answers.slice())
       isWriting = true
       let written = context.eventLoop.makePromise(of: Void.self)
       written.futureResult.assumeIsolated().whenComplete { result in

@@ -226,6 +226,7 @@
       let channel = EmbeddedChannel()
       let socket = FullSocket()
       let connection: CallerConnection
+      let frames: ControlFrames
 
       static let question: [UInt8] = [0, 0, 8, 6, 0, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 8)
       static let answer: [UInt8] = [0, 0, 8, 6, 1, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 8)
@@ -233,8 +234,8 @@
       init(_ service: ServiceLoop) throws {
         connection = CallerConnection(
           client: InProcessClient(peer: .current, service: service), service.context.limits)
-        try channel.pipeline.syncOperations.addHandlers(
-          socket, ControlFrames(connection: connection))
+        frames = ControlFrames(connection: connection)
+        try channel.pipeline.syncOperations.addHandlers(socket, frames)
         try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
         try channel.writeInbound(ByteBuffer(bytes: [UInt8](repeating: 0x50, count: 24)))
         _ = try channel.readInbound(as: ByteBuffer.self)
@@ -285,6 +286,27 @@
           #expect(service.unsentBytes.bytes(of: geteuid()) == 10 * Pinged.answer.count)
           pinged.take()
           #expect(service.unsentBytes.bytes(of: geteuid()) == 0)
+          pinged.connection.close()
+        }
+      }
+    }
+
+    @Test func `answers that were sent take no memory while others wait`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let pinged = try Pinged(service)
+          let part = ControlFrames.writtenBytesMax / Pinged.answer.count
+          #expect(try pinged.ping(3 * part))
+          pinged.run()
+          for _ in 0..<40 {
+            pinged.take()
+            #expect(try pinged.ping(part))
+            pinged.run()
+          }
+          #expect(pinged.frames.answers.readableBytes > 0)
+          #expect(pinged.frames.answers.capacity <= 8 * ControlFrames.writtenBytesMax)
+          for _ in 0..<10 { pinged.take() }
+          #expect(pinged.hasAnswers(43 * part, writes: pinged.socket.writes))
           pinged.connection.close()
         }
       }
