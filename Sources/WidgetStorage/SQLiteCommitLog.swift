@@ -177,9 +177,11 @@ public final class SQLiteCommitLog: CommitLog {
         onFailure: onCheckpointFailure),
       files: OpenFiles(path: path), mark: session.mark)
     reserve.hold()
-    // A killed daemon leaves it.
-    let unfinished = Checkpointer.temporaryCopy(of: path)
-    if StoreCopies.exists(unfinished) { FileCalls.unlink(unfinished) }
+    // A killed daemon leaves them.
+    for suffix in ["", "-journal", "-wal"] {
+      let unfinished = Checkpointer.temporaryCopy(of: path) + suffix
+      if StoreCopies.exists(unfinished) { FileCalls.unlink(unfinished) }
+    }
   }
 
   private static func begin(

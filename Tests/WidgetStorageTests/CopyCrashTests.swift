@@ -299,10 +299,14 @@ import WidgetModel
     #expect(try widgets(of: state).count == Self.revisions.count + 300)
   }
 
-  @Test func `a start removes the incomplete copy of a killed process`() throws {
+  /// SQLite writes a journal beside the copy.
+  @Test(arguments: [["", "-journal"], ["-journal"], ["", "-wal"]])
+  func `a start removes the incomplete copy of a killed process`(suffixes: [String]) throws {
     try prepare()
     let unfinished = Checkpointer.temporaryCopy(of: database)
-    #expect(manager.createFile(atPath: unfinished, contents: Data([1, 2, 3])))
+    for suffix in suffixes {
+      #expect(manager.createFile(atPath: unfinished + suffix, contents: Data([1, 2, 3])))
+    }
     #expect(try widgets(of: state) == ["w1", "w2", "w3"])
     #expect(try copies() == [])
   }
