@@ -153,6 +153,41 @@ import WidgetTransport
       let ended = try server.onLoop { ($0.storage.version, $0.storage.failure?.message ?? "") }
       #expect(ended.0 == begun.0 + 1)
       #expect(ended.1.contains("Everything up to revision 0 is in /db.saved-0"))
+      let kept = try server.onLoop { $0.context.recentErrors.entries.map(\.message) }
+      #expect(kept.count == 1 && kept[0].contains("is in /db.saved-0"), "\(kept)")
+    }
+  }
+
+  @Test func `another detail of a removed store is no news about its copy`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      var versions: [UInt64] = []
+      for detail in ["was removed", "was replaced by another file"] {
+        server.log.failure = .removed(
+          path: "/db", detail: detail, lastRevision: 0, copy: .saved(path: "/db.saved-0"))
+        #expect(try client.health() == .notServing)
+        let (version, message) = try server.onLoop {
+          ($0.storage.version, $0.storage.failure?.message ?? "")
+        }
+        versions.append(version)
+        #expect(message.contains(detail))
+      }
+      #expect(versions == [1, 1])
+    }
+  }
+
+  @Test func `a watcher that knows a full disk is told that the store was removed`() async throws {
+    try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
+      let client = try server.connect()
+      server.log.failure = .full(path: "/db")
+      #expect(throws: RPCStatus.self) { try client.create("a") }
+      let watcher = try Watcher(server.connect(), WatchWidgetsRequest()).sync()
+      #expect(watcher.mirror.storeFailure?.message == "\(StorageError.full(path: "/db"))")
+      let removed = StorageError.removed(
+        path: "/db", detail: "was removed", lastRevision: 0, copy: .failed(reason: "no room"))
+      server.log.failure = removed
+      #expect(try client.health() == .notServing)
+      while watcher.mirror.storeFailure?.message != "\(removed)" { _ = try watcher.step() }
     }
   }
 

@@ -15,10 +15,12 @@ final class StorageHealth {
   /// The failure of the last attempt to store. Nil if the store takes changes.
   private(set) var failure: StoreFailure?
   /// Counts what readers must be told: how often the store began to take changes or to refuse them,
-  /// and news about the copy of a removed store.
+  /// was removed or came back, and news about the copy of a removed store.
   private(set) var version: UInt64 = 0
+  /// The copy of a removed store. Nil if the files of the store are there.
+  private var copy: SavedCopy?
   /// Whether the files of the store are missing, so that nothing can be stored.
-  private(set) var isRemoved = false
+  var isRemoved: Bool { copy != nil }
   /// The time of the last attempt to store.
   private var triedAt = NIODeadline.now()
   /// The time of the last refused change.
@@ -84,40 +86,45 @@ final class StorageHealth {
       // If the files are there again, only this failure ends: the disk may still be full.
       if isRemoved { note(nil) }
     } catch {
-      if !isRemoved {
+      // Calls check again and again, so only news is kept.
+      if note(error) {
         context.keep(.storageFailed(error), area: "storage", at: context.clock.now)
       }
-      note(error)
       // The daemon must try again by itself, because no caller may come when the files are back.
       triedAt = .now()
       scheduleProbe()
     }
   }
 
-  private func note(_ error: StorageError?) {
-    let (before, wasRemoved, lastMessage) = (failure != nil, isRemoved, failure?.message)
+  /// Returns whether readers must be told something new.
+  @discardableResult
+  private func note(_ error: StorageError?) -> Bool {
+    let (hadFailed, formerCopy) = (failure != nil, copy)
     if let error {
       failure = StoreFailure(message: "\(error)", since: failure?.since ?? context.clock.now)
     } else {
       failure = nil
     }
-    isRemoved = if case .removed? = error { true } else { false }
-    if isRemoved, !wasRemoved {
-      context.logger.critical(
-        "the store was removed; the daemon no longer serves",
-        metadata: ["error": "\(failure?.message ?? "")"])
-    } else if wasRemoved, !isRemoved {
+    copy = if case .removed(_, _, _, let copy)? = error { copy } else { nil }
+    let isCopyNews = copy != formerCopy
+    if isCopyNews, let error, let copy {
+      if formerCopy == nil {
+        context.logger.critical(
+          "the store was removed; the daemon no longer serves", metadata: ["error": "\(error)"])
+      } else {
+        logCopy(copy, error)
+      }
+    } else if isCopyNews {
       context.logger.notice("the store is back; the daemon serves again")
     }
-    let isCopyNews = isRemoved && wasRemoved && failure?.message != lastMessage
-    if isCopyNews, let error { logCopy(error) }
-    if before != (failure != nil) || isCopyNews { version += 1 }
-    if before != (failure != nil) || wasRemoved != isRemoved || isCopyNews { onChange() }
+    guard isCopyNews || hadFailed != (failure != nil) else { return false }
+    version += 1
+    onChange()
+    return true
   }
 
   /// Logs the end of the copy of a removed store.
-  private func logCopy(_ error: StorageError) {
-    guard case .removed(_, _, _, let copy) = error else { return }
+  private func logCopy(_ copy: SavedCopy, _ error: StorageError) {
     switch copy {
     case .underWay: break
     case .saved(let path):
