@@ -78,18 +78,60 @@ public struct ValueMap: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     }
   }
 
-  /// Sets entries, and then removes some. Many are changed together: one by one, each would move the
-  /// entries behind it.
+  /// Sets entries, and then removes some. If there are few, compared with all entries, the values of
+  /// known keys are replaced in place, O(log(entries)) each. Many other changes are made together,
+  /// because one by one, each would move the entries behind it: O(entries + changes), and the
+  /// removed keys are sorted before.
   mutating func change(_ set: ValueMap, removing keys: [String]) {
-    guard set.count + keys.count > 8 else {
-      for entry in set.entries { self[entry.key] = entry.value }
+    guard !set.isEmpty || !keys.isEmpty else { return }
+    var added = set.entries
+    let comparisons = Int.bitWidth - entries.count.leadingZeroBitCount
+    if added.count * comparisons <= entries.count {
+      added.removeAll()
+      for entry in set.entries where !replace(entry) { added.append(entry) }
+    }
+    guard added.count + keys.count > ValueMap.singleChangesMax else {
+      for entry in added { self[entry.key] = entry.value }
       for key in keys { self[key] = nil }
       return
     }
-    if !set.isEmpty { self = ValueMap(entries + set.entries) }
-    guard !keys.isEmpty else { return }
-    let removed = keys.sortedByBytes
-    entries.removeAll { removed.containsBytes(of: $0.key) }
+    merge(added, removing: keys.sortedByBytes)
+  }
+
+  /// The maximum number of changes that are made one by one.
+  private static let singleChangesMax = 8
+
+  /// Replaces the value of a known key. Returns whether the key is known.
+  private mutating func replace(_ entry: Entry) -> Bool {
+    let (index, found) = entries.position(of: entry.key)
+    if found { entries[index].value = entry.value }
+    return found
+  }
+
+  /// Sets entries, and then removes some. Both are in order of their keys' bytes, every key once.
+  private mutating func merge(_ set: [Entry], removing keys: [String]) {
+    var result: [Entry] = []
+    result.reserveCapacity(entries.count + set.count)
+    var (next, nextRemoved) = (0, 0)
+    func append(_ entry: Entry) {
+      while nextRemoved < keys.count, keys[nextRemoved].precedesByBytes(entry.key) {
+        nextRemoved += 1
+      }
+      guard nextRemoved == keys.count || !keys[nextRemoved].hasSameBytes(as: entry.key) else {
+        return
+      }
+      result.append(entry)
+    }
+    for entry in set {
+      while next < entries.count, entries[next].key.precedesByBytes(entry.key) {
+        append(entries[next])
+        next += 1
+      }
+      if next < entries.count, entries[next].key.hasSameBytes(as: entry.key) { next += 1 }
+      append(entry)
+    }
+    for entry in entries[next...] { append(entry) }
+    entries = result
   }
 }
 

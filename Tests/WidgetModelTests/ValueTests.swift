@@ -113,6 +113,41 @@ struct ValueMapTests {
     #expect(widget.data == expected, "seed \(seed)")
   }
 
+  /// Sizes on both sides of the limits between changes in place, one by one and together.
+  @Test(arguments: [0, 1, 9, 60, 400], [0, 1, 8, 9, 40])
+  func `an update of a map of any size is as one change after the other`(
+    count: Int, changes: Int
+  ) throws {
+    var generator = SeededGenerator(seed: UInt64(count * 100 + changes))
+    let keys = (0..<2 * count + 2 * changes).map { "k\($0)" }
+    var widget = Widget(id: try #require(WidgetID("w")), kind: try #require(KindName("k")))
+    widget.data = ValueMap(
+      keys.shuffled(using: &generator).prefix(count).map { .init(key: $0, value: .null) })
+    for removals in [0, 1, 8, 9, 40] {
+      var update = WidgetUpdate(id: widget.id, revision: 2, updateTime: .epoch)
+      update.setData = ValueMap(
+        keys.shuffled(using: &generator).prefix(changes).map { .init(key: $0, value: .int(1)) })
+      update.unsetData = Array(keys.shuffled(using: &generator).prefix(removals))
+      var expected = widget.data
+      for entry in update.setData.entries { expected[entry.key] = entry.value }
+      for key in update.unsetData { expected[key] = nil }
+      widget.apply(update)
+      #expect(widget.data == expected, "\(removals) removals")
+    }
+  }
+
+  @Test func `an update of a few known keys does not copy a large map`() throws {
+    var widget = Widget(id: try #require(WidgetID("w")), kind: try #require(KindName("k")))
+    widget.data = ValueMap((0..<1_000).map { .init(key: "k\($0)", value: .null) })
+    var update = WidgetUpdate(id: widget.id, revision: 2, updateTime: .epoch)
+    update.setData = ValueMap((0..<20).map { .init(key: "k\($0 * 7)", value: .int(1)) })
+    let before = widget.data.entries.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) }
+    widget.apply(update)
+    let after = widget.data.entries.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) }
+    #expect(before == after)
+    #expect(widget.data.entries.count { $0.value == .int(1) } == 20)
+  }
+
   @Test func `keys that differ only in Unicode form are two keys`() {
     var map: ValueMap = ["\u{E9}": .int(1), "e\u{301}": .int(2)]
     #expect(map.count == 2)
