@@ -90,7 +90,7 @@ public struct ServerLimits: Hashable, Sendable {
   public var blobBytesPerUIDMax = 64 << 20
   /// The maximum size of all blobs of clients, in bytes: they lie on the store's disk.
   public var blobBytesTotalMax = 256 << 20
-  /// The maximum number of blobs of one user.
+  /// The maximum number of blobs of one user. Deleted blobs count until their file is closed.
   public var blobsPerUIDMax = 64
   /// The maximum number of blobs of clients, because each blob is an open file.
   public var blobsMax = 1_024

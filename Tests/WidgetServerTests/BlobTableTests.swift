@@ -159,7 +159,9 @@ struct BlobTableTests {
     table.expire(at: start + .seconds(60))
     #expect(table.unusedCount == 5)
     #expect(add(by: 4)?.errorInfo?.metadata["limit"] == "blobs_max")
-    while table.unusedUID != nil { table.freePart() }
+    for uid in table.unusedUIDs {
+      while table.unusedCount(of: uid) > 0 { table.freePart(of: uid) }
+    }
     #expect(add(by: 4) == nil)
     table.removeAll()
   }
@@ -192,17 +194,63 @@ struct BlobTableTests {
     table.expire(at: start + .seconds(60))
     #expect(table.nextExpiry == nil)
     #expect(openFiles(in: folder.path) == 2)
-    var parts: [UInt32: Int] = [:]
-    while let uid = table.unusedUID {
-      parts[uid, default: 0] += 1
-      table.freePart()
+    // The file of one user does not wait for that of another.
+    table.freePart(of: 2)
+    #expect(table.unusedUIDs == [1])
+    #expect(openFiles(in: folder.path) == 1)
+    var parts = 0
+    while table.unusedCount > 0 {
+      parts += 1
+      table.freePart(of: 1)
     }
-    #expect(parts == [1: 3, 2: 1])
+    #expect(parts == 3)
     #expect(openFiles(in: folder.path) == 0)
     let id = try table.add(UploadBlobRequest(data: [1]), by: 1, at: start, limits).blobID
     table.delete(id, by: 1, isOwner: false)
     table.removeAll()
     #expect(openFiles(in: folder.path) == 0)
+  }
+
+  @Test func `a user who deletes empty blobs takes no places of others`() throws {
+    let folder = try TestFolder()
+    var table = BlobTable(folder: folder.path)
+    var limits = limits
+    limits.blobsMax = 2
+    for _ in 0..<5 {
+      let id = try table.add(UploadBlobRequest(data: []), by: 1, at: start, limits).blobID
+      table.delete(id, by: 1, isOwner: false)
+    }
+    #expect(openFiles(in: folder.path) == 0)
+    for _ in 0..<2 {
+      _ = try table.add(UploadBlobRequest(data: []), by: 2, at: start, limits)
+    }
+    table.removeAll()
+  }
+
+  @Test func `the files of deleted blobs count for their user until they are closed`() throws {
+    var table = BlobTable(folder: "/tmp")
+    var limits = limits
+    let size = BlobTable.freedBytesMax + 1
+    (limits.blobBytesMax, limits.blobBytesPerUIDMax) = (size, size)
+    limits.blobsMax = 3
+    for _ in 0..<limits.blobsPerUIDMax {
+      let large = UploadBlobRequest(data: [UInt8](repeating: 1, count: size))
+      let id = try table.add(large, by: 1, at: start, limits).blobID
+      table.delete(id, by: 1, isOwner: false)
+    }
+    #expect(table.unusedCount(of: 1) == 2)
+    func add(by uid: UInt32) -> String? {
+      do throws(RPCStatus) {
+        _ = try table.add(UploadBlobRequest(data: [1]), by: uid, at: start, limits)
+        return nil
+      } catch { return error.errorInfo?.metadata["limit"] }
+    }
+    // Each call of the user frees a part of the first file, which has two parts.
+    #expect(add(by: 1) == "blobs_per_uid_max")
+    #expect(add(by: 2) == nil)
+    #expect(add(by: 1) == nil)
+    #expect(table.unusedCount(of: 1) == 1)
+    table.removeAll()
   }
 
   /// The number of open files of a folder, also of those without a name.

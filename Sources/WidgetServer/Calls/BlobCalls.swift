@@ -6,8 +6,8 @@ final class Blobs {
   private let context: ServiceContext
   private var table: BlobTable
   private var timer: Scheduled<Void>?
-  /// Whether a slice will free a part of a file.
-  private var isFreeing = false
+  /// The users whose slices will free a part of a file.
+  private var freeing: Set<UInt32> = []
 
   /// - Parameter folder: the folder for the files.
   init(_ context: ServiceContext, folder: String) {
@@ -70,12 +70,15 @@ final class Blobs {
   /// Frees the files of forgotten blobs in slices of their users' time. Many large blobs can expire
   /// together, and the kernel takes long to free their pages.
   private func freeFiles() {
-    guard !isFreeing, let uid = table.unusedUID else { return }
-    isFreeing = true
+    for uid in table.unusedUIDs where !freeing.contains(uid) { freePart(of: uid) }
+  }
+
+  private func freePart(of uid: UInt32) {
+    freeing.insert(uid)
     context.upkeep.add(of: uid) { [self] in
-      isFreeing = false
-      table.freePart()
-      freeFiles()
+      table.freePart(of: uid)
+      freeing.remove(uid)
+      if table.unusedCount(of: uid) > 0 { freePart(of: uid) }
     }
   }
 

@@ -13,6 +13,9 @@ struct BlobTable {
   /// The maximum number of bytes of a file that `freePart` frees. To free all pages of a large file
   /// takes long.
   static let freedBytesMax = 4 << 20
+  /// The maximum number of bytes of a file that the deleting call closes. The kernel frees so few
+  /// pages in microseconds.
+  static let smallFileBytesMax = 64 << 10
 
   private struct Blob {
     let uid: UInt32
@@ -26,7 +29,6 @@ struct BlobTable {
 
   /// The file of a forgotten blob.
   private struct UnusedFile {
-    let uid: UInt32
     let isOwners: Bool
     let file: CInt
     var size: Int
@@ -34,7 +36,8 @@ struct BlobTable {
 
   private let folder: String
   private var blobs: [String: Blob] = [:]
-  private var unused = CircularBuffer<UnusedFile>()
+  /// The files of forgotten blobs, by user.
+  private var unused: [UInt32: CircularBuffer<UnusedFile>] = [:]
 
   /// - Parameter folder: the folder for the files.
   init(folder: String) { self.folder = folder }
@@ -49,27 +52,33 @@ struct BlobTable {
 
   mutating func removeAll() {
     for (id, blob) in blobs { forget(id, blob) }
-    for next in unused { close(next.file) }
+    for files in unused.values {
+      for next in files { close(next.file) }
+    }
     unused.removeAll()
   }
 
   // MARK: - Files of forgotten blobs
 
-  /// The user of the file that `freePart` frees next; nil if there is none.
-  var unusedUID: UInt32? { unused.first?.uid }
+  /// The users with files of forgotten blobs.
+  var unusedUIDs: [UInt32] { Array(unused.keys) }
 
-  /// The number of files that are not closed yet.
-  var unusedCount: Int { unused.count }
+  /// The number of files of forgotten blobs that are not closed yet.
+  var unusedCount: Int { unused.values.reduce(0) { $0 + $1.count } }
 
-  /// Frees a part of the file of a forgotten blob. Closes a small file.
-  mutating func freePart() {
-    guard var next = unused.popFirst() else { return }
+  /// The same for one user.
+  func unusedCount(of uid: UInt32) -> Int { unused[uid]?.count ?? 0 }
+
+  /// Frees a part of the file of a user's forgotten blob. Closes a small file.
+  mutating func freePart(of uid: UInt32) {
+    guard var next = unused[uid]?.popFirst() else { return }
     next.size -= BlobTable.freedBytesMax
     // If the file cannot be made shorter, the kernel frees all of it at once.
     if next.size > 0, ftruncate(next.file, off_t(next.size)) == 0 {
-      unused.prepend(next)
+      unused[uid]?.prepend(next)
     } else {
       close(next.file)
+      if unused[uid]?.isEmpty == true { unused[uid] = nil }
     }
   }
 
@@ -129,7 +138,9 @@ struct BlobTable {
 
   mutating func delete(_ id: String, by uid: UInt32, isOwner: Bool) {
     guard let blob = blobs[id], blob.uid == uid || isOwner else { return }
-    forget(id, blob)
+    guard blob.size <= BlobTable.smallFileBytesMax else { return forget(id, blob) }
+    close(blob.file)
+    blobs[id] = nil
   }
 
   // MARK: - Parts
@@ -151,7 +162,12 @@ struct BlobTable {
         "content_type", "At most 127 printable characters of ASCII are allowed.")
     }
     let count = blobs.values.count { $0.uid == uid }
-    guard count < limits.blobsPerUIDMax else {
+    // The files of the user's forgotten blobs count for the user, because they also take places of
+    // all users. The user's own call frees a part of them, so that the next ones fit.
+    if count < limits.blobsPerUIDMax, count + unusedCount(of: uid) >= limits.blobsPerUIDMax {
+      freePart(of: uid)
+    }
+    guard count + unusedCount(of: uid) < limits.blobsPerUIDMax else {
       throw .quotaExceeded("blobs_per_uid_max", limits.blobsPerUIDMax)
     }
     guard isOwner || sharedFileCount < limits.blobsMax else {
@@ -172,7 +188,7 @@ struct BlobTable {
 
   /// The number of open files of clients, also those of forgotten blobs.
   private var sharedFileCount: Int {
-    blobs.values.count { !$0.isOwners } + unused.count { !$0.isOwners }
+    blobs.values.count { !$0.isOwners } + unused.values.joined().count { !$0.isOwners }
   }
 
   private func admit(
@@ -192,8 +208,8 @@ struct BlobTable {
   }
 
   private mutating func forget(_ id: String, _ blob: Blob) {
-    unused.append(
-      UnusedFile(uid: blob.uid, isOwners: blob.isOwners, file: blob.file, size: blob.size))
+    unused[blob.uid, default: CircularBuffer()].append(
+      UnusedFile(isOwners: blob.isOwners, file: blob.file, size: blob.size))
     blobs[id] = nil
   }
 
