@@ -78,10 +78,9 @@ public struct ValueMap: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     }
   }
 
-  /// Sets entries, and then removes some. If there are few, compared with all entries, the values of
-  /// known keys are replaced in place, O(log(entries)) each. Many other changes are made together,
-  /// because one by one, each would move the entries behind it: O(entries + changes), and the
-  /// removed keys are sorted before.
+  /// Sets entries, and then removes some. The values of a few known keys are replaced in place:
+  /// O(log(entries)) for each. Many other changes are made together, because one by one, each would
+  /// move the entries behind it: O(entries + changes), after the removed keys are sorted.
   mutating func change(_ set: ValueMap, removing keys: [String]) {
     guard !set.isEmpty || !keys.isEmpty else { return }
     var added = set.entries
