@@ -70,6 +70,14 @@ struct CorpusTests {
     }
   }
 
+  @Test func `the input that is named after the state has all numbers of the state`() throws {
+    let input = try Self.input("rows/state")
+    let image = try #require(input.withUnsafeBytes(loadRow), "the row is refused")
+    #expect(image.epoch == 9 && image.revision == 2_000 && image.compactRevision == 1_500)
+    #expect(image.eventSequenceCeiling == 8_192)
+    #expect(image.runningTime == RunningTime(elapsed: .seconds(60)))
+  }
+
   @Test(arguments: ["call", "continuation"])
   func `the inputs for HTTP/2 have a block of headers and a message, in complete frames`(
     name: String

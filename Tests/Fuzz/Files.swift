@@ -37,36 +37,36 @@ private func names(in folder: String) -> [String] {
 
 /// Rows of a database with the right checksum: a store starts with them, or refuses them with a
 /// message. The first byte chooses the table, the second the length of the row's key; the rest is
-/// the body, or two numbers.
+/// the body, or numbers.
 func fuzzRows(_ input: UnsafeRawBufferPointer) {
   guard let image = loadRow(input) else { return }
   let store = WidgetStore(image: image, isRevocable: true)
   // Readers get content that was cut again, with a new revision.
   let isCut = image.records.contains(where: \.contentIsCut)
   require(
-    store.revision == saved.revision + (isCut ? 1 : 0), "the store is at revision \(store.revision)"
+    store.revision == image.revision + (isCut ? 1 : 0), "the store is at revision \(store.revision)"
   )
 }
 
-/// The image of a database with one row; nil if the row is refused.
+/// The image of a database with one row beside that of `state`, or with other numbers in `state`;
+/// nil if the row is refused.
 func loadRow(_ input: UnsafeRawBufferPointer) -> StoreImage? {
   guard input.count >= 2 else { return nil }
   let keyBytes = min(Int(input[1]) % 64, input.count - 2)
   let key = UnsafeRawBufferPointer(rebasing: input[2..<(2 + keyBytes)])
   let body = UnsafeRawBufferPointer(rebasing: input[(2 + keyBytes)...])
-  let row = insertions[Int(input[0]) % insertions.count]
+  let row = changes[Int(input[0]) % changes.count]
   var image: StoreImage?
   do throws(StorageError) {
     try database.execute("BEGIN")
     try row.statement.bindText(key, at: 1)
-    if row.hasNumbers {
-      try row.statement.bind(number(in: body, at: 0), at: 2)
-      try row.statement.bind(number(in: body, at: 8), at: 3)
-    } else {
-      try row.statement.bindBlob(body, at: 2)
+    if row.numberCount == 0 { try row.statement.bindBlob(body, at: 2) }
+    for index in 0..<row.numberCount {
+      try row.statement.bind(number(in: body, at: 8 * index), at: Int32(2 + index))
     }
     do throws(StorageError) {
       try row.statement.run()
+      let saved = try SavedState(from: database)
       image = try Loader(connection: database, codec: codec, saved: saved).load().image
     } catch {
       require(!"\(error)".isEmpty, "a refusal without words")
@@ -104,14 +104,9 @@ private nonisolated(unsafe) let database: DatabaseConnection = {
   }
 }()
 
-private let saved: SavedState = {
-  do throws(StorageError) { return try SavedState(from: database) } catch {
-    fatalError("\(error)")
-  }
-}()
-
-/// One statement for each table; the checksum is computed from the inserted values.
-private nonisolated(unsafe) let insertions: [(statement: Statement, hasNumbers: Bool)] = {
+/// One statement for each table; the checksum is computed from the values. The first parameter is
+/// text. The others are so many numbers, or a body.
+private nonisolated(unsafe) let changes: [(statement: Statement, numberCount: Int)] = {
   let rows = [
     ("widgets", "id, body", "?1, ?2"), ("tombstones", "revision, id, body", "500, ?1, ?2"),
     ("kinds", "name, body, is_attended", "?1, ?2, 0"),
@@ -123,16 +118,25 @@ private nonisolated(unsafe) let insertions: [(statement: Statement, hasNumbers: 
     ), ("lost_events", "kind, first, last", "?1, ?2, ?3"),
     ("refresh_budgets", "kind, left_thousandths, seconds", "?1, ?2, ?3"),
   ]
-  return rows.map { table, columns, values in
+  var texts: [(sql: String, numberCount: Int)] = rows.map { table, columns, values in
+    let sql = """
+      INSERT INTO \(table) (\(columns), checksum)
+      VALUES (\(values), row_checksum('\(table)', \(values)))
+      """
+    return (sql, values.hasSuffix("?3") ? 2 : 0)
+  }
+  // The database always has this row.
+  let state = """
+    UPDATE state SET epoch = ?2, revision = ?3, compact_revision = ?4, event_sequence_ceiling = ?5,
+      unsynced_boot = ?1, group_count = ?6, running_nanoseconds = ?7,
+      checksum = row_checksum('state', ?2, ?3, ?4, ?5, ?1, store_id, ?6, ?7)
+    """
+  texts.append((state, 6))
+  return texts.map { sql, numberCount in
     do throws(StorageError) {
-      let statement = try Statement(
-        """
-        INSERT INTO \(table) (\(columns), checksum)
-        VALUES (\(values), row_checksum('\(table)', \(values)))
-        """, on: database)
-      return (statement, values.hasSuffix("?3"))
+      return (try Statement(sql, on: database), numberCount)
     } catch {
-      fatalError("\(table): \(error)")
+      fatalError("\(sql): \(error)")
     }
   }
 }()
