@@ -405,7 +405,7 @@ ATTACKS = {
     "grpc-watches-16": Attack(
         "gRPC: 16 x 1,000 watches, windows of 0",
         lambda path: watch_over_grpc(path, 16, 1_000, 10), prepare_large,
-        quota=streams_over_grpc(16, 1_000), over_grpc=True),
+        quota=streams_over_grpc(16, 1_000), over_grpc=True, gives_back=True),
     "grpc-ends": Attack(
         "gRPC: 3 times the end of 16 x 1,000 watches",
         lambda path: end_watches(open_watches_over_grpc, path, 16, 1_000, 3),
