@@ -29,6 +29,8 @@
     /// Whether the channel is reading. Then it completes the read itself.
     private var isReading = false
     private var isReadPending = false
+    /// The received bytes that wait for the service.
+    private let received: ReceivedAccount
     /// Dropped data that was not given back to the window of the connection.
     private var droppedBytes = 0
     /// The bytes of frames and header blocks that have not arrived completely. nil before the first.
@@ -42,6 +44,7 @@
 
     init(connection: CallerConnection) {
       self.connection = connection
+      received = connection.client.receivedAccount()
       cutter = FrameCutter(streamsMax: connection.streamsMax)
     }
 
@@ -56,8 +59,10 @@
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       isReading = true
-      cutter.receive(unwrapInboundIn(data))
+      let bytes = unwrapInboundIn(data)
+      cutter.receive(bytes)
       waitForTurn()
+      if isWaiting { received.add(bytes.storageCapacity) }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -74,6 +79,7 @@
         // When the service stops, there are no more turns. HTTP/2 still has to end the connection.
         while isAbandoned, cutter.hasMore { pass() }
         waitForTurn()
+        if !isWaiting { received.clear() }
         resumeRead()
       }
     }
@@ -179,6 +185,7 @@
 
     private func dropInput() {
       cutter = FrameCutter()
+      received.clear()
       _ = incomplete?.hold(0)
       incomplete = nil
     }

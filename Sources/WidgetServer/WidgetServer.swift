@@ -147,7 +147,6 @@ public final class WidgetServer: Sendable {
       // The `Acceptor` accepts the others.
       .serverChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelOption(.maxMessagesPerRead, value: 1)
-      .childChannelOption(.recvAllocator, value: recvAllocator)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try accept(channel, loop.value, guests.value) }
       }
@@ -169,9 +168,6 @@ public final class WidgetServer: Sendable {
     return listeners
   }
 
-  private static let recvAllocator = AdaptiveRecvByteBufferAllocator(
-    minimum: 256, initial: 512, maximum: 65_536)
-
   /// Makes a channel of a connected socket.
   private static func open(
     _ socket: CInt, _ guests: NIOLoopBound<[Guest]>, _ group: MultiThreadedEventLoopGroup,
@@ -179,7 +175,6 @@ public final class WidgetServer: Sendable {
   ) -> EventLoopFuture<any Channel> {
     ClientBootstrap(group: group)
       .channelOption(.maxMessagesPerRead, value: 1)
-      .channelOption(.recvAllocator, value: recvAllocator)
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try accept(channel, loop.value, guests.value, former: former)
@@ -212,6 +207,9 @@ public final class WidgetServer: Sendable {
     guard let socket else { throw RefusedConnection.unknownPeer }
     let peer = try service.connections.admit(socket)
     service.connections.limitTime(of: channel, peer)
+    let buffers = service.receivedBytes.buffers(for: peer, on: channel.eventLoop)
+    // This fails only if the channel is closed.
+    try? channel.syncOptions?.setOption(.recvAllocator, value: buffers)
     if let former, !former.isUndecided {
       let connection = TTRPCConnection(
         peer: peer, socket: socket, service: service, former: former)

@@ -96,6 +96,33 @@
       }
     }
 
+    @Test func `the input of a connection counts as received bytes while it waits`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let held = { service.receivedBytes.bytes(of: Peer.current.uid) }
+          let connection = try Connection(service)
+          connection.setTime(of: .zero)
+          connection.receive(Self.opening)
+          #expect(held() == 0)
+          connection.setTime(of: WorkQueue.sliceMax)
+          connection.receive(Self.windows)
+          #expect(held() >= Self.windows.count)
+          var turns = 0
+          while connection.passed.bytes.count < 24 + Self.windows.count, turns < 1_000 {
+            #expect(held() >= Self.windows.count)
+            service.turn.open()
+            service.turn.finish()
+            turns += 1
+          }
+          #expect(held() == 0)
+          connection.receive(Self.windows)
+          #expect(held() > 0)
+          connection.channel.pipeline.fireChannelInactive()
+          #expect(held() == 0)
+        }
+      }
+    }
+
     @Test func `a connection reads no more while many of its streams wait to be opened`()
       async throws
     {

@@ -8,6 +8,9 @@ extension TTRPCConnection {
       "connection failed", metadata: ["uid": "\(peer.uid)", "error": "\(error)"])
     context.close(promise: nil)
   }
+
+  /// The connection is over before it began.
+  func neverOpened() { unsent.close() }
 }
 
 /// The answers of calls, encoded.
@@ -30,6 +33,10 @@ extension TTRPCConnection {
     } catch {
       refuse(.unencodable(error), to: call)
     }
+  }
+
+  func refuseNow(_ status: RPCStatus, _ streamID: UInt32) {
+    answerNow { refuse(status, to: streamID) }
   }
 
   func refuse(_ status: RPCStatus, to call: UInt32) {

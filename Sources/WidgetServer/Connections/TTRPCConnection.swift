@@ -37,6 +37,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private var hasUnseenFrames = false
   /// The bytes of an incomplete request.
   private let incomplete: IncompleteRequest
+  /// The received bytes that wait for a slice.
+  private let received: ReceivedAccount
   /// Streams that were asked for and are not open yet.
   private var openingCount = 0
   /// The message whose kinds are being compiled. The frames behind it wait.
@@ -44,7 +46,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// Whether the connection is over. The remaining bytes are then ignored.
   private var isClosed = false
   /// The output that the kernel has not taken.
-  private let unsent: UnsentAccount
+  let unsent: UnsentAccount
   /// Whether the peer takes output, and its user is below the limits of unsent bytes.
   var isWritable: Bool { output.isWritable && unsent.hasRoom }
 
@@ -64,6 +66,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     level = service.policy.level(of: peer)
     untaken = UntakenStreams(of: peer, level, in: service)
     incomplete = service.incompleteRequests.account(of: peer)
+    received = service.receivedBytes.account(of: peer)
     unsent = service.unsentBytes.account(of: peer)
     streams = ServerStreams(openStreamsMax: service.context.limits.streamsPerConnectionMax)
   }
@@ -86,9 +89,6 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     service.connections.closed(self)
   }
 
-  /// The connection is over before it began.
-  func neverOpened() { unsent.close() }
-
   /// Ends the connection, because an answer cannot be encoded.
   func close() { context?.close(promise: nil) }
 
@@ -99,8 +99,9 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     hasUnseenFrames = true
     let queue = service.context.work
     if !output.isWritable { holdUnsent() }
-    guard let slice = queue.begin(self) else { return }
+    guard let slice = queue.begin(self) else { return received.add(bytes.storageCapacity) }
     queue.end(self, slice, hasMore: work(slice))
+    if hasUnseenFrames { received.add(bytes.storageCapacity) }
   }
 
   /// Whether frames can be processed: the peer takes answers, and the turn has not gathered too
@@ -135,6 +136,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       case .oversize(let header): receive(header, ByteBuffer())
       case nil:
         hasUnseenFrames = false
+        received.clear()
         holdIncomplete()
         resumeRead()
         return false
@@ -193,6 +195,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     isClosed = true
     service.context.counters.countBytes(output.unsentBytes)
     _ = incomplete.hold(0)
+    received.clear()
     unsent.close()
     preparing?.kinds.cancel()
     preparing = nil
@@ -260,6 +263,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     reader = FrameReader(
       held: ByteBuffer(bytes: former.received), discardBytes: Int(former.discardBytes))
     hasUnseenFrames = true
+    received.add(former.received.count)
     service.context.work.enqueue(self)
   }
 
@@ -429,10 +433,6 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     body()
     enqueue(output.exchangeResponses(with: answers))
     touch()
-  }
-
-  func refuseNow(_ status: RPCStatus, _ streamID: UInt32) {
-    answerNow { refuse(status, to: streamID) }
   }
 
   func flushResponses() {

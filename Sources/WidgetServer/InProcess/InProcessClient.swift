@@ -46,6 +46,10 @@ public struct InProcessClient: Sendable {
     if calls.value.isUnauthorized { service.value.unauthorizedCalls.end(of: peer.uid) }
   }
 
+  /// Counts the received bytes of a connection that wait for the time of their user. Call on the
+  /// service's event loop.
+  public func receivedAccount() -> ReceivedAccount { service.value.receivedBytes.account(of: peer) }
+
   /// Counts the answers and messages of a connection that its peer has not taken. Call on the
   /// service's event loop.
   public func unsentAccount() -> UnsentAccount { service.value.unsentBytes.account(of: peer) }

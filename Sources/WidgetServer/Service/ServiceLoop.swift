@@ -34,6 +34,7 @@ final class ServiceLoop {
   let providers: Providers
   let connections: Connections
   let incompleteRequests: IncompleteRequests
+  let receivedBytes: ReceivedBytes
   let unsentBytes: UnsentBytes
   var unauthorizedCalls = UnauthorizedCalls()
   let blobs: Blobs
@@ -87,6 +88,7 @@ final class ServiceLoop {
     providers = Providers(context, audience: audience, budgets: budgets)
     connections = Connections(context, configuration.policy)
     incompleteRequests = IncompleteRequests(context, policy)
+    receivedBytes = ReceivedBytes(policy)
     unsentBytes = UnsentBytes(context, policy)
     blobs = Blobs(context, folder: configuration.blobFolder)
     reloads = Reloads(context)
