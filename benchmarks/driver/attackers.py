@@ -89,6 +89,33 @@ def flood(path, connections, calls, count):
         time.sleep(0.001)
 
 
+def flood_many(path, connections, call, calls, count):
+    """Sends so many calls like the first one on each of thousands of connections. Reads nothing before all
+    are sent, and then until all are answered. The calls fit into the sockets."""
+    with connected(path) as peer:
+        peer.sendall(call)
+        answer_bytes = len(peer.recv(1 << 16))
+    left = {connected(path): count * answer_bytes for _ in range(connections)}
+    for peer in left:
+        peer.sendall(calls)
+        peer.setblocking(False)
+    end = time.monotonic() + PATIENCE
+    while left:
+        if time.monotonic() > end:
+            raise SystemExit(f"{len(left)} connections have no answers")
+        for peer in list(left):
+            try:
+                data = peer.recv(1 << 20)
+            except BlockingIOError:
+                continue
+            if not data:
+                raise SystemExit("the server closed a connection")
+            left[peer] -= len(data)
+            if left[peer] <= 0:
+                del left[peer]
+        time.sleep(0.001)
+
+
 def hold(path, connections, start, seconds):
     """Opens connections, sends the same bytes on each, and reads nothing."""
     peers = [connected(path) for _ in range(connections)]

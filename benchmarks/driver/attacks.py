@@ -6,8 +6,8 @@ from typing import Callable
 
 from driver.attackers import (
     KEYS, LONG, LOOK, MASKED, TEXT, TEXTS, as_strangers, ask_reflection, ask_the_hung, begin_heads,
-    begin_over_grpc, break_over_grpc, check_health, churn, flood, flood_over_grpc, frames, hold,
-    keys, leave_pings_unread, leave_unread, lock_out, open_without_body, refresh_all,
+    begin_over_grpc, break_over_grpc, check_health, churn, flood, flood_many, flood_over_grpc, frames,
+    hold, keys, leave_pings_unread, leave_unread, lock_out, open_without_body, refresh_all,
     repeat_over_grpc, send_each, send_empty_data, upload, watch_health, watch_over_grpc,
     watch_the_watched)
 from driver.watches import (
@@ -246,6 +246,8 @@ class Attack:
 # incomplete_bytes_per_uid_max, kind_memory_bytes_per_uid_max, unsent_bytes_per_uid_max,
 # selector_memory_bytes_per_uid_max
 MESSAGES, KINDS, UNSENT, FILTERS = 64, 64, 64, 32
+# The received calls that wait, and 4 KiB of each connection with them (docs/SECURITY.md).
+RECEIVED = 32
 
 
 def streams_over_grpc(connections, streams):
@@ -364,6 +366,11 @@ ATTACKS = {
         lambda path: hold(path, 400, struct.pack(">IIBB", 4 << 20, 1, REQUEST, 0)
                           + bytes((4 << 20) - 1), 10),
         quota=MESSAGES),
+    "crowd": Attack(
+        "4,000 connections with 64 KiB of calls each",
+        lambda path: flood_many(
+            path, 4_000, frames("GetWidget", 1, id="own"), frames("GetWidget", 1_200, id="own"), 1_200),
+        quota=RECEIVED, gives_back=True),
     "kinds": Attack(
         "900 kinds of 250 expressions", lambda path: register(path, 900, 250), quota=KINDS),
     "kinds-at-once": Attack(
@@ -443,6 +450,11 @@ ATTACKS = {
     "grpc-calls": Attack(
         "gRPC: 16 x 500 calls, at once",
         lambda path: flood_over_grpc(path, 16, 500), over_grpc=True),
+    # The connections take some 40 KiB each.
+    "grpc-crowd": Attack(
+        "gRPC: 1,000 connections with 64 KiB of calls each",
+        lambda path: flood_over_grpc(path, 1_000, 390),
+        quota=MESSAGES + UNSENT + RECEIVED + 40, over_grpc=True),
     "grpc-pings": Attack(
         "gRPC: 8 s of PING on 16 connections",
         lambda path: repeat_over_grpc(path, 16, http2.frame(http2.PING, 0, 0, bytes(8)), 8),

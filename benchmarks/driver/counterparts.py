@@ -7,7 +7,7 @@ import time
 
 from driver.attackers import (
     KEYS, MASKED, PATIENCE, TEXT, TEXTS, begin_heads, begin_over_grpc, break_over_grpc, connected,
-    flood_over_grpc, hold, leave_pings_unread, leave_unread, lock_out, open_without_body,
+    flood_many, flood_over_grpc, hold, leave_pings_unread, leave_unread, lock_out, open_without_body,
     repeat_over_grpc, send_empty_data, watch_over_grpc)
 from driver.watches import end_watches, open_large_over_grpc, open_watches_over_grpc
 from lib import http2
@@ -103,6 +103,9 @@ REDIS_ATTACKS = {
         resp("SCRIPT", "LOAD", "".join(
             f"do local f{index} = function(n) return n + {number} > 2 and 'a' or n end end "
             for index in range(250))) for number in range(900)), 1_800),
+    # As many calls. 64 KiB of `GET` would be three times as many.
+    "crowd": lambda path: flood_many(
+        path, 4_000, resp("GET", "w0"), resp("GET", "w0") * 1_200, 1_200),
     "strangers": lambda path: lock_out(path, 4_096, 15),
     "churn": lambda path: churn_redis(path, 30),
 }
@@ -170,6 +173,7 @@ GRPC_ATTACKS = {
     "grpc-blocks": lambda path: begin_heads(path, 900, 10),
     "grpc-unread": lambda path: leave_unread(path, 16, 1_000, 10),
     "grpc-calls": lambda path: flood_over_grpc(path, 16, 500),
+    "grpc-crowd": lambda path: flood_over_grpc(path, 1_000, 390),
     "grpc-pings": lambda path: repeat_over_grpc(
         path, 16, http2.frame(http2.PING, 0, 0, bytes(8)), 8),
     "grpc-pings-unread": lambda path: leave_pings_unread(path, 900, 10),
