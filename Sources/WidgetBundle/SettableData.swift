@@ -7,7 +7,8 @@ public import WidgetModel
 public struct SettableData: Hashable, Sendable {
   /// The maximum size of a kept default. `value` leaves out larger ones.
   static let defaultBytesMax = 1 << 10
-  /// The maximum size of all kept defaults of a bundle. Later kinds, by name, are left out.
+  /// The maximum size of all kept defaults of a bundle. A kind without room is left out. The kinds of
+  /// the last version come first.
   static let bytesMax = 1 << 16
   /// The maximum number of lists and maps in each other in a kept default. Deeper values could exceed
   /// the daemon's limit in the data of `bundle/ID`.
@@ -15,6 +16,8 @@ public struct SettableData: Hashable, Sendable {
 
   /// The defaults of the data, by kind. Null for data without a default.
   public private(set) var kinds: [KindName: ValueMap] = [:]
+  /// The kinds that only former versions had.
+  private var formerKinds: Set<KindName> = []
 
   public init() {}
 
@@ -40,9 +43,18 @@ public struct SettableData: Hashable, Sendable {
 
   public subscript(kind: KindName) -> ValueMap? { kinds[kind] }
 
-  /// Adds the kinds of another version. Kinds that this has stay as they are.
-  public mutating func add(_ other: SettableData) {
-    kinds.merge(other.kinds) { known, _ in known }
+  /// Adds the kinds of a former version. Kinds that this has stay as they are.
+  public mutating func add(_ former: SettableData) {
+    for (kind, data) in former.kinds where kinds[kind] == nil {
+      kinds[kind] = data
+      formerKinds.insert(kind)
+    }
+  }
+
+  /// Forgets all other kinds.
+  public mutating func keep(only names: Set<KindName>) {
+    kinds = kinds.filter { names.contains($0.key) }
+    formerKinds.formIntersection(names)
   }
 
   /// The names of the kinds, in order.
@@ -52,14 +64,17 @@ public struct SettableData: Hashable, Sendable {
   public var value: Value {
     var all: [ValueMap.Entry] = []
     var bytes = 0
-    for (kind, data) in kinds.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+    let present = names.filter { !formerKinds.contains($0) }
+    for kind in present + names.filter({ formerKinds.contains($0) }) {
+      guard let data = kinds[kind] else { continue }
       let kept = data.entries.filter {
         $0.value.costBytes <= SettableData.defaultBytesMax
           && $0.value.isNested(atMost: SettableData.depthMax)
       }
       let entry = ValueMap.Entry(key: kind.rawValue, value: .map(ValueMap(kept)))
-      bytes += entry.value.costBytes
-      guard bytes <= SettableData.bytesMax else { break }
+      let cost = entry.value.costBytes
+      guard bytes + cost <= SettableData.bytesMax else { continue }
+      bytes += cost
       all.append(entry)
     }
     return .map(ValueMap(all))
