@@ -253,9 +253,9 @@ struct HostMachine: Sendable {
       guard !isStopped else { return }
       pass(bundles.edited(fields, generation: generation), at: now)
     case .removalsConfirmed: outputs.append(.removalsConfirmed)
-    case .held(let widgets, let generation):
+    case .held(let widgets, let kinds, let generation):
       guard !isStopped else { return }
-      pass(bundles.held(widgets, generation: generation, at: now), at: now)
+      pass(bundles.held(widgets, of: kinds, generation: generation, at: now), at: now)
     case .refused(let failure):
       guard !isStopped else { return }
       refusal = failure

@@ -260,7 +260,8 @@ extension HostState {
     var outputs: [Output] = []
     for known in former where known.id != heir.id && running[known.id] == nil {
       removedIDs.insert(known.id)
-      formerData.handOver(known.settable, of: known.id, to: heir.id)
+      formerData.handOver(
+        known.settable, of: known.id, to: heir.id, beside: running.provided(by: heir.id))
       // The file that was missing or broken is there.
       let errors = LeftErrors(
         bundle: known.id, path: known.path,
@@ -316,7 +317,9 @@ extension HostState {
     guard let (ended, outputs) = end(id) else { return [] }
     let note = HostState.note(of: id, heir: heir.id, hasRun: mayHaveRun(id))
     let unmark = unmark(ended, heir: heir)
-    formerData.handOver(ended.settable, of: id, to: heir.id)
+    formerData.handOver(
+      mayHaveRun(id) ? ended.settable : nil, of: id, to: heir.id,
+      beside: running.provided(by: heir.id))
     running.forget(id)
     removedIDs.insert(id)
     return outputs + [unmark, .handOver(id: id, to: heir.id), note]

@@ -5,13 +5,13 @@ import WidgetModel
 struct FormerData: Sendable {
   private struct Uncompared: Sendable {
     var data = SettableData()
-    /// Whether a bundle with another id had the data. The daemon then has no former kind, so widgets
+    /// The kinds that a bundle with another id had. The daemon then has no former kind, so widgets
     /// with a former default keep it.
-    var isOfFormerID = false
+    var kindsOfFormerID: Set<KindName> = []
   }
 
-  /// The data of the kinds that the last version had, by bundle. Kinds of earlier versions count while
-  /// widgets wait for their removal.
+  /// The data of the kinds of former versions, by bundle: of the versions since the last one that the
+  /// daemon has taken, and of kinds whose widgets wait for their removal.
   private var last: [String: SettableData] = [:]
   /// The data whose defaults are compared with the file when the widgets are known, by bundle.
   private var uncompared: [String: Uncompared] = [:]
@@ -25,25 +25,43 @@ struct FormerData: Sendable {
   }
 
   /// A new version replaces another one.
-  mutating func replace(_ data: SettableData, of id: String, isHolding: Bool) {
-    var all = data
-    if isHolding, let earlier = last[id] { all.add(earlier) }
+  ///
+  /// - Parameter wasTaken: whether the daemon had taken that version. Otherwise, it still has the kinds
+  ///   of the version before, so these count first.
+  mutating func replace(_ data: SettableData, of id: String, wasTaken: Bool) {
+    let earlier = last[id] ?? SettableData()
+    var all = wasTaken ? data : earlier
+    all.add(wasTaken ? earlier : data)
     last[id] = all
   }
 
+  /// Forgets all other kinds of former versions.
+  mutating func keep(only kinds: Set<KindName>, of id: String) { last[id]?.keep(only: kinds) }
+
   /// Another bundle takes the kinds and widgets over.
-  mutating func handOver(_ data: SettableData, of id: String, to heir: String) {
-    let data = uncompared.removeValue(forKey: id)?.data ?? data
+  ///
+  /// - Parameters:
+  ///   - data: nil if the daemon has never had the bundle.
+  ///   - provided: the kinds that the daemon has from the other bundle already. It never had them from
+  ///     this one, so no default changes.
+  mutating func handOver(
+    _ data: SettableData?, of id: String, to heir: String, beside provided: Set<KindName>
+  ) {
     last[id] = nil
-    uncompared[heir, default: Uncompared()].data.add(data)
-    uncompared[heir]?.isOfFormerID = true
+    guard var former = uncompared.removeValue(forKey: id)?.data ?? data else { return }
+    former.keep(only: Set(former.names).subtracting(provided))
+    var all = uncompared[heir] ?? Uncompared()
+    let known = Set(all.data.names)
+    all.kindsOfFormerID.formUnion(Set(former.names).subtracting(known))
+    all.data.add(former)
+    uncompared[heir] = all
   }
 
   /// The data to compare with the file now; nil if there is none.
   mutating func takeUncompared(
     of id: String
-  ) -> (data: SettableData, isOfFormerID: Bool)? {
-    uncompared.removeValue(forKey: id).map { ($0.data, $0.isOfFormerID) }
+  ) -> (data: SettableData, kindsOfFormerID: Set<KindName>)? {
+    uncompared.removeValue(forKey: id).map { ($0.data, $0.kindsOfFormerID) }
   }
 
   mutating func forget(_ id: String) { (last[id], uncompared[id]) = (nil, nil) }
@@ -61,7 +79,7 @@ extension HostState {
     }
     return keptDefaults(
       of: bundle, since: Dictionary(old) { first, _ in first }, among: former
-    ) { value, before in value == before ? nil : HostState.wasSet }
+    ) { _, value, before in value == before ? nil : HostState.wasSet }
   }
 
   /// The same for a version that this host did not see, or that had another id. The widgets are known
@@ -70,8 +88,8 @@ extension HostState {
     guard let instance = running[id]?.instance, let former = formerData.takeUncompared(of: id)
     else { return [] }
     return keptDefaults(of: instance.bundle, since: former.data.kinds, among: instance) {
-      value, before in
-      value == before && former.isOfFormerID
+      kind, value, before in
+      value == before && former.kindsOfFormerID.contains(kind)
         ? "the bundle's id has changed, too" : HostState.wasSet
     }
   }
@@ -83,11 +101,11 @@ extension HostState {
   ///
   /// Fields that sources set are left out. The next reading sets them again.
   ///
-  /// - Parameter reason: why a widget keeps its value, by this value and the former default. Nil if
-  ///   the widget follows the new default.
+  /// - Parameter reason: why a widget keeps its value, by its kind, this value and the former default.
+  ///   Nil if the widget follows the new default.
   private func keptDefaults(
     of bundle: Bundle, since old: [KindName: ValueMap], among instance: BundleInstance,
-    _ reason: (_ value: Value, _ before: Value) -> String?
+    _ reason: (_ kind: KindName, _ value: Value, _ before: Value) -> String?
   ) -> [String] {
     var lines: [String] = []
     for kind in bundle.kinds {
@@ -106,7 +124,7 @@ extension HostState {
             let value = widget.data[field.name],
             bundle.widgets.first(where: { $0.id == id })?.data[field.name] == nil,
             value != (field.defaultValue ?? .null), field.fitted(value) != nil,
-            let reason = reason(value, before)
+            let reason = reason(name, value, before)
           else { continue }
           kept[reason, default: []].append(id)
         }

@@ -84,7 +84,8 @@ extension HostState {
           otherCount: (others?.ids.count ?? former?.otherCount) ?? 0,
           others: (otherNames ?? former?.others) ?? [],
           handled: (current?.instance.bundle.handledEvents ?? former?.handled) ?? [:],
-          settable: settable(of: current, or: former), drops: drops,
+          settable: (current.map(settable(of:)) ?? former?.settable) ?? SettableData(),
+          drops: drops,
           remarks: waiting + editRemarks(current) + losses
             + (shown?.defaults.problems ?? [])
             + (shown.map(remarks(of:)) ?? []).map(\.description)))
@@ -92,8 +93,8 @@ extension HostState {
     return result
   }
 
-  private func settable(of current: RunningBundle?, or former: Remembered?) -> SettableData {
-    guard let current else { return former?.settable ?? SettableData() }
+  /// The data that no source sets: of the kinds of a bundle, and of former kinds.
+  func settable(of current: RunningBundle) -> SettableData {
     var data = current.settable
     if let earlier = formerData[current.instance.bundle.id] { data.add(earlier) }
     return data
@@ -148,12 +149,22 @@ extension HostState {
   }
 
   /// Notes the widgets that the file lacks, and that wait for their removal.
+  ///
+  /// - Parameter kinds: those of all such widgets that the daemon still has.
   mutating func held(
-    _ widgets: [Holds.Waiting], generation: UInt64, at now: HostTime
+    _ widgets: [Holds.Waiting], of kinds: Set<KindName> = [], generation: UInt64, at now: HostTime
   ) -> [Output] {
     guard let id = running.id(of: generation) else { return [] }
-    running.set(id, held: widgets)
+    running.set(id, held: widgets, of: kinds)
+    forgetFormerKinds(of: id)
     return prolongAbsence(of: id, at: now) + standing()
+  }
+
+  /// Forgets the data of former kinds of which the daemon no longer has widgets that the file lacks.
+  /// Before the daemon has taken the version, nobody knows these widgets.
+  mutating func forgetFormerKinds(of id: String) {
+    guard let current = running[id], current.isTaken else { return }
+    formerData.keep(only: current.heldKinds, of: id)
   }
 
   mutating func standing() -> [Output] {

@@ -160,6 +160,7 @@ public struct HostState: Sendable {
     let id = known.id
     guard running[id] == nil else { return [] }
     removedIDs.insert(id)
+    formerData.forget(id)
     return [unmark(known)] + withdraw(removalNote(of: known))
   }
 
@@ -218,7 +219,7 @@ public struct HostState: Sendable {
     // They stay until the daemon has taken the new version.
     if let before {
       running.set(bundle.id, edits: before.edits)
-      formerData.replace(before.settable, of: bundle.id, isHolding: !before.held.isEmpty)
+      formerData.replace(before.settable, of: bundle.id, wasTaken: before.isTaken)
     }
     noteKinds(Set(bundle.kinds.map(\.kind.name)), of: bundle.id)
     outputs.append(.open(generation: lastGeneration, bundle))
@@ -315,6 +316,7 @@ public struct HostState: Sendable {
     guard let id = running.id(of: generation), let current = running[id] else { return [] }
     guard let refusal else {
       running.taken(id)
+      forgetFormerKinds(of: id)
       let shown = current.refusal == nil ? [] : showRefusal(nil, of: current, at: now)
       let outputs = shown + reportAwaitedKinds()
       guard let told = current.told else { return outputs + standing() }

@@ -10,6 +10,8 @@ struct RunningBundle: Sendable {
   let settable: SettableData
   /// The uptime of the host at that time.
   let loadedAt: Duration
+  /// Whether the daemon has taken this version.
+  fileprivate(set) var isTaken = false
   /// The former version, until the daemon has taken this one.
   fileprivate(set) var previous: Bundle?
   fileprivate(set) var refusal: String?
@@ -26,6 +28,8 @@ struct RunningBundle: Sendable {
   fileprivate var epoch: UInt64?
   /// The widgets that the file lacks, and that wait for their removal.
   fileprivate(set) var held: [Holds.Waiting] = []
+  /// The kinds of all such widgets that the daemon still has.
+  fileprivate(set) var heldKinds: Set<KindName> = []
   /// The edits of the file that have no effect, because somebody else has set the fields.
   fileprivate(set) var edits: [BundleClaims.KeptField] = []
   /// The kinds of its widgets that the file lacks.
@@ -112,7 +116,10 @@ struct RunningBundles: Sendable {
     return true
   }
 
-  mutating func set(_ id: String, held widgets: [Holds.Waiting]) { bundles[id]?.held = widgets }
+  mutating func set(_ id: String, held widgets: [Holds.Waiting], of kinds: Set<KindName>) {
+    bundles[id]?.held = widgets
+    bundles[id]?.heldKinds = kinds
+  }
 
   mutating func set(_ id: String, edits: [BundleClaims.KeptField]) { bundles[id]?.edits = edits }
 
@@ -149,13 +156,14 @@ struct RunningBundles: Sendable {
   mutating func taken(_ id: String) {
     guard let bundle = bundles[id]?.instance.bundle else { return }
     taken[id] = Set(bundle.kinds.map(\.kind.name))
+    bundles[id]?.isTaken = true
     bundles[id]?.previous = nil
     bundles[id]?.refusal = nil
     bundles[id]?.told = nil
   }
 
   /// The kinds that the daemon has from a bundle, as far as this host knows.
-  private func provided(by id: String) -> Set<KindName> {
+  func provided(by id: String) -> Set<KindName> {
     guard let bundle = bundles[id], bundle.refusal == nil else { return [] }
     return taken[id] ?? []
   }

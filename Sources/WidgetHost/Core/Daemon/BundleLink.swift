@@ -106,8 +106,9 @@ struct BundleLink: Sendable {
   /// The kinds with values that do not fit them any more, until the widgets of an earlier host are
   /// known.
   private var misfits: [KindResult] = []
-  /// The widgets that wait for their removal, as they were told last.
-  private(set) var toldHeld: [Holds.Waiting] = []
+  /// The widgets that wait for their removal, as they were told last. The kinds are also those of
+  /// widgets whose time is over.
+  private var toldHeld: (widgets: [Holds.Waiting], kinds: Set<KindName>) = ([], [])
   /// The values of others that go with the widgets which the declaration under way removes. The
   /// answer has them, too, but it can be lost.
   private var losses: [BundleClaims.KeptField] = []
@@ -299,11 +300,14 @@ struct BundleLink: Sendable {
     declareAgain()
   }
 
+  /// Whether widgets were told that wait for their removal.
+  var hasToldHeld: Bool { !toldHeld.kinds.isEmpty }
+
   /// - Parameter widgets: the widgets that wait for their removal, in order.
-  /// - Returns: whether they or their times differ from the last ones.
-  mutating func tell(held widgets: [Holds.Waiting]) -> Bool {
-    defer { toldHeld = widgets }
-    return widgets != toldHeld
+  /// - Returns: whether the widgets, their times or the kinds differ from the last ones.
+  mutating func tell(held widgets: [Holds.Waiting], of kinds: Set<KindName>) -> Bool {
+    defer { toldHeld = (widgets, kinds) }
+    return widgets != toldHeld.widgets || kinds != toldHeld.kinds
   }
 
   /// Declares the widgets again, because the time of widgets that the file no longer has is over.

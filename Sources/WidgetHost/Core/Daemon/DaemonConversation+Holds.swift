@@ -342,10 +342,11 @@ extension DaemonConversation {
 
   /// Tells which widgets of a bundle wait for their removal.
   mutating func tellHolds(_ generation: UInt64) {
-    guard let link = links[generation], !holds.isEmpty || !link.toldHeld.isEmpty else { return }
-    let widgets = holds.shown(of: claims(of: link.bundle))
-    if links.change(generation, { $0.tell(held: widgets) }) == true {
-      put(.held(widgets, generation: generation))
+    guard let link = links[generation], !holds.isEmpty || link.hasToldHeld else { return }
+    let claims = claims(of: link.bundle)
+    let (widgets, kinds) = (holds.shown(of: claims), holds.kinds(of: claims))
+    if links.change(generation, { $0.tell(held: widgets, of: kinds) }) == true {
+      put(.held(widgets, kinds: kinds, generation: generation))
     }
   }
 

@@ -48,8 +48,9 @@ struct DaemonConversation: Sendable {
     case dropped(ClosedRange<UInt64>, generation: UInt64)
     /// The edits of a bundle's file that have no effect, because somebody else has set the fields.
     case edits([BundleClaims.KeptField], generation: UInt64)
-    /// The widgets that a bundle's file lacks, and that wait for their removal.
-    case held([Holds.Waiting], generation: UInt64)
+    /// The widgets that a bundle's file lacks, and that wait for their removal. The kinds are also
+    /// those of widgets whose time is over, until these are removed.
+    case held([Holds.Waiting], kinds: Set<KindName>, generation: UInt64)
     /// The daemon has nothing of further removed bundles, so their marks can go.
     case removalsConfirmed
     /// The daemon does not accept this host. `stop` must follow.
