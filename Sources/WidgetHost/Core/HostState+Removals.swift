@@ -16,7 +16,8 @@ extension HostState {
     /// The number of widgets of others with the bundle's kinds, and the first ones with their owners.
     public var otherCount = 0
     public var others: [String] = []
-    /// The data of the bundle's kinds that no source sets, if only an earlier host ran the bundle.
+    /// The data that no source sets, of the kinds of widgets that no instance serves: only an earlier
+    /// host ran the bundle, the daemon has not taken the version, or the file lacks the widgets.
     var settable = SettableData()
 
     /// The daemon has removed widgets.
@@ -72,11 +73,14 @@ extension HostState {
   }
 
   /// The note about a bundle that runs.
-  func removalNote(of instance: BundleInstance) -> RemovalNote {
-    RemovalNote(
+  func removalNote(of ended: RunningBundle) -> RemovalNote {
+    let instance = ended.instance
+    var unserved = settable(of: ended)
+    if ended.isTaken { unserved.keep(only: ended.heldKinds) }
+    return RemovalNote(
       bundle: instance.bundle.id, widgetCount: instance.bundle.widgets.count,
       lost: lostFields(of: instance), otherCount: instance.others.ids.count,
-      others: instance.others.names(countMax: limits.othersShownMax))
+      others: instance.others.names(countMax: limits.othersShownMax), settable: unserved)
   }
 
   /// The note about a bundle that only an earlier host ran.

@@ -253,7 +253,7 @@ public struct HostState: Sendable {
       }
       return ends + starts
     }
-    let note = mayHaveRun(id) ? removalNote(of: ended.instance) : nil
+    let note = mayHaveRun(id) ? removalNote(of: ended) : nil
     let unmark = unmark(ended)
     running.forget(id)
     formerData.forget(id)

@@ -106,6 +106,35 @@ extension HandOverTests {
     #expect(widget("w") == nil && kept == [HandOverTests.loss])
   }
 
+  /// The instance does not serve a widget that waits, and the file may lack its kind.
+  @Test(arguments: [true, false])
+  mutating func `the line about a removed bundle names the value of a widget that waits`(
+    hasKind: Bool
+  ) throws {
+    try beginCounting()
+    try edit("a", "u: {kind: j}", kinds: hasKind ? ["j", "k"] : ["j"])
+    #expect(state("w") == "bundle/a stale an event's")
+    run(machine.found(nil, in: "/b/x", absence: .removed, at: time))
+    #expect(widget("w") == nil)
+    let line = "bundle a removed: 2 widgets, with data that users or actions had set: w data.n"
+    #expect(notes.contains(line))
+  }
+
+  @Test mutating func `edits while the daemon is away keep the value of a dropped kind`() throws {
+    try beginCounting()
+    try loseDaemon()
+    try edit("a", "u: {kind: j}", kinds: ["j"])
+    try edit("a", "t: {kind: i}", kinds: ["i"])
+    func kinds() -> [String] {
+      guard case .map(let kinds)? = widget("bundle/a")?.data["settable"] else { return [] }
+      return kinds.keys
+    }
+    try regainDaemon()
+    #expect(state("w") == "bundle/a stale an event's" && kinds() == ["i", "k"])
+    pass(limit)
+    #expect(widget("w") == nil && kept == [HandOverTests.loss] && kinds() == ["i"])
+  }
+
   private static let replaced =
     "widget w: the file declares data.n now and has replaced its value, \"an event's\", which was set"
     + " by an event, an action or a source"
