@@ -10,8 +10,9 @@ struct GetCommand: AsyncParsableCommand {
     discussion: """
       With --field, the table format has only the values, one per line: text as it is, all other \
       values as JSON. The field error has a line for each failure of the widget, like `ls`: an \
-      error, a wrong timeline, a failed activity, or an expression of its content that fails. Without \
-      a failure, it has no line. A timeline, an activity or content that the widget lacks is null.
+      error, a wrong timeline, a failed activity, or an expression of its content that fails. Each field \
+      of each widget has at least one line. The line of a text that is not set, such as error without \
+      a failure, is empty. A timeline, an activity or content that the widget lacks is null.
 
       If a widget, a data key, a parameter or a label is missing, the command exits with status 3. It still \
       shows the other widgets. With -o json or yaml, several ids give an object with the list of \
@@ -132,14 +133,10 @@ struct GetCommand: AsyncParsableCommand {
       fields.paths.contains("error")
       ? await answer.widget.keepingPromises(at: .wallClock(), session) : answer.widget
     do throws(CommandFailure) {
-      var values: [String] = []
-      for path in fields.paths {
-        guard path == "error" else {
-          values.append(try GetCommand.text(of: path, in: document, id: id, escapes: escapes))
-          continue
-        }
-        let lines = GetCommand.errorText(of: told)
-        if !lines.isEmpty { values.append(lines) }
+      let values = try fields.paths.map { (path) throws(CommandFailure) in
+        path == "error"
+          ? GetCommand.errorText(of: told)
+          : try GetCommand.text(of: path, in: document, id: id, escapes: escapes)
       }
       return Found(widget: answer.widget, document: document, values: values)
     } catch {
