@@ -102,9 +102,10 @@ struct BundleRemoveCommand: AsyncParsableCommand {
         failure = losses.of(names([id])).named(in: error)
       }
     }
-    if isForeign, !removed.isEmpty {
+    if isForeign {
+      // The stopped host of another daemon may need the marks of other bundles.
       installer.dropMarks(
-        of: installer.markedRemovals().filter {
+        of: removed.compactMap { bundles[$0] }.filter {
           !BundleRemoveCommand.isKnown($0, in: place, at: places, among: standings)
         })
     }
