@@ -147,6 +147,16 @@ extension BundleInstaller {
       }
   }
 
+  /// The folder that a removed link to a bundle led to, by the mark of the removal. Nil if it was no
+  /// link.
+  public func target(ofMark id: String) -> String? {
+    guard BundleRemovalMark.canHave(id), let bundles = try? Folder(path),
+      let bytes = try? bundles.read(BundleRemovalMark.name(of: id), bytesMax: Int(PATH_MAX)),
+      !bytes.isEmpty
+    else { return nil }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
   /// Deletes marks of removals that no host needs.
   public func dropMarks(of ids: [String]) {
     guard let bundles = try? Folder(path) else { return }

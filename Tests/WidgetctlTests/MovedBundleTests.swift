@@ -65,6 +65,26 @@ import WidgetModel
         "mv", in: "\(root)/a", at: [:], among: [other.path: other]))
   }
 
+  /// The host can have the bundle from another folder, so that nothing is left to remove.
+  @Test func `doctor knows the bundle of a mark only from the folder of the mark`() throws {
+    defer { try? FileManager.default.removeItem(atPath: root) }
+    try FileManager.default.createDirectory(
+      atPath: "\(root)/old", withIntermediateDirectories: true)
+    let host = BundleHost.running(folders: ["\(root)/new"])
+    func isKnown(_ path: String, target: String = "") throws -> [Bool] {
+      let mark = "\(root)/old/.removed-mv"
+      try Data(target.utf8).write(to: URL(fileURLWithPath: mark))
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSinceNow: -600)], ofItemAtPath: mark)
+      let standing = BundleStanding(try shown("mv", at: path))
+      return Facts.marks(in: ["\(root)/old"], host, [standing]).map(\.isKnown)
+    }
+    #expect(try isKnown("\(root)/new/mv") == [false])
+    #expect(try isKnown("\(root)/old/mv") == [true])
+    // A link led to the folder.
+    #expect(try isKnown("\(root)/far/mv", target: "\(root)/far/mv") == [true])
+  }
+
   @Test func `the file of a renamed folder tells which values are lost`() throws {
     defer { try? FileManager.default.removeItem(atPath: root) }
     try write("m3", to: "a/memo3")

@@ -65,16 +65,19 @@ extension Facts {
   /// A host deletes the mark of a removal within seconds. Younger marks do not count.
   private static let markAge = Duration.seconds(60)
 
-  private static func marks(
+  static func marks(
     in folders: [String], _ host: BundleHost, _ standings: [BundleStanding]
   ) -> [Mark] {
     let end = Timestamp.wallClock().advanced(by: .zero - markAge)
+    let known = Dictionary(standings.map { ($0.path, $0) }) { _, later in later }
     return Set(folders.map { BundleHost.resolved($0) }).sorted().flatMap { folder -> [Mark] in
       guard let isRun = host.runs(folder) else { return [] }
-      return BundleInstaller(path: folder).markedRemovals(before: end).map { id in
-        Mark(
+      let installer = BundleInstaller(path: folder)
+      return installer.markedRemovals(before: end).map { id in
+        let places = installer.target(ofMark: id).map { [id: $0] } ?? [:]
+        return Mark(
           path: "\(folder)/\(BundleRemovalMark.name(of: id))", bundle: id, isRun: isRun,
-          isKnown: standings.contains { $0.id == id })
+          isKnown: BundleRemoveCommand.isKnown(id, in: folder, at: places, among: known))
       }
     }
   }

@@ -134,7 +134,7 @@ struct Facts: Hashable {
     var bundle: String
     /// Whether a host runs the folder.
     var isRun: Bool
-    /// Whether the daemon still has the bundle.
+    /// Whether the daemon still has the bundle from this folder of bundles.
     var isKnown: Bool
   }
 

@@ -325,9 +325,10 @@ extension Facts.Mark {
       case (true, true): "widgetd-host has not removed bundle \(bundle); its log has the reason"
       case (true, false): "no host has carried out the removal of bundle \(bundle)"
       case (false, true):
-        "the daemon has nothing of bundle \(bundle), but widgetd-host has not deleted this file"
+        "the daemon has no bundle \(bundle) from this folder, but widgetd-host has not deleted this "
+          + "file"
       case (false, false):
-        "the daemon has nothing of bundle \(bundle), so nobody needs this file"
+        "the daemon has no bundle \(bundle) from this folder, so nobody needs this file"
       }
     return "\(path): \(state)"
   }
