@@ -88,7 +88,8 @@ struct Checker {
         resolve(Self.negation, [typed], "-", at: offset), .negate(typed.code), at: node)
     case .arithmetic(let first, let links): return arithmetic(first, links, at: node)
     case .comparison(let comparison, let left, let right):
-      let (a, b) = (check(left), check(right))
+      let a = check(left)
+      let b = comparison == .isIn ? container(right, of: a) : check(right)
       let type = resolve(Self.overloads(of: comparison), [a, b], comparison.rawValue, at: offset)
       return emit(type, .comparison(comparison, a.code, b.code), at: node)
     case .and(let operands):
@@ -108,6 +109,20 @@ struct Checker {
       return Typed(type: .dyn, code: fail(.unchecked, "messages are not supported", at: offset))
     case .macro(let macro): return self.macro(macro, at: node)
     }
+  }
+
+  /// The right side of `in`. Of a map, `in` reads only the entry of a constant key.
+  private mutating func container(_ node: Int, of key: Typed) -> Typed {
+    let (typed, reference) = access(node)
+    guard let reference else { return typed }
+    if case .map = solver.resolved(typed.type),
+      case .string(let name)? = builder.constant(key.code)
+    {
+      references.insert(reference.appending(.field(name)))
+    } else {
+      references.insert(reference)
+    }
+    return typed
   }
 
   mutating func emit(
