@@ -123,25 +123,44 @@ public struct BundleKind: Sendable {
 public struct ContentReads: Hashable, Sendable {
   /// The families of the template; empty for all families that no other template names.
   public var families: [Family]
-  /// The sources and actions whose status it reads.
-  public var statuses: Set<String>
-  /// Those of which it reads more than `fields`, the messages for wrong values of a form. The other
-  /// failures have no such messages.
-  public var statusesBeyondFields: Set<String>
+  /// What it reads of the statuses of sources and actions, by their name.
+  public var statuses: [String: StatusReads]
   /// Whether the template reads the status of all sources and actions.
   public var readsAllStatuses: Bool
   /// Data keys for which the template shows only a placeholder while they are null.
   public var placeholderKeys: Set<String>
 
   public init(
-    families: [Family] = [], statuses: Set<String> = [], statusesBeyondFields: Set<String> = [],
-    readsAllStatuses: Bool = false, placeholderKeys: Set<String> = []
+    families: [Family] = [], statuses: [String: StatusReads] = [:], readsAllStatuses: Bool = false,
+    placeholderKeys: Set<String> = []
   ) {
     self.families = families
     self.statuses = statuses
-    self.statusesBeyondFields = statusesBeyondFields
     self.readsAllStatuses = readsAllStatuses
     self.placeholderKeys = placeholderKeys
+  }
+}
+
+/// What a content template reads of the status of one source or action.
+public struct StatusReads: Hashable, Sendable {
+  /// The keys of a status that tell of a failure. `running` is false before and after each failure.
+  public static let failureKeys: Set<String> = [
+    "state", "failed", "title", "message", "code", "since",
+  ]
+
+  /// Whether it reads one of `failureKeys`, or the whole status.
+  public var tellsFailures: Bool
+  /// Whether it reads all of `fields`, the messages for wrong values of a form.
+  public var readsAllFields: Bool
+  /// The fields of a form whose message it reads.
+  public var fields: Set<String>
+
+  public init(
+    tellsFailures: Bool = false, readsAllFields: Bool = false, fields: Set<String> = []
+  ) {
+    self.tellsFailures = tellsFailures
+    self.readsAllFields = readsAllFields
+    self.fields = fields
   }
 }
 

@@ -149,6 +149,11 @@ public struct ActionStatus: Hashable, Sendable {
   public var code: String
   /// The messages for wrong fields of a form, by field.
   public var fields: [String: String]
+  /// The id of the form's node that has refused its values; empty for other states.
+  public var form: String
+  /// The message for the widget's error and the log; empty if it is `message`. It has no values that
+  /// a user has typed.
+  public var errorMessage: String
   /// The time of a source's first failure in a row, or of an action's last failure.
   public var since: Timestamp?
   /// Whether the failure of a source makes the widget stale, because it has lasted for long.
@@ -156,8 +161,8 @@ public struct ActionStatus: Hashable, Sendable {
 
   public init(
     state: State = .idle, progress: Double? = nil, title: String = "", message: String = "",
-    code: String = "", fields: [String: String] = [:], since: Timestamp? = nil,
-    makesStale: Bool = false
+    code: String = "", fields: [String: String] = [:], form: String = "",
+    errorMessage: String = "", since: Timestamp? = nil, makesStale: Bool = false
   ) {
     self.state = state
     self.progress = progress
@@ -165,16 +170,22 @@ public struct ActionStatus: Hashable, Sendable {
     self.message = message
     self.code = code
     self.fields = fields
+    self.form = form
+    self.errorMessage = errorMessage
     self.since = since
     self.makesStale = makesStale
   }
 
   /// The key of `makesStale` in the data value.
   public static let staleKey = "stale"
+  /// The key of `form` in the data value.
+  public static let formKey = "form"
+  /// The key of `errorMessage` in the data value.
+  public static let errorMessageKey = "errorMessage"
 
   /// The status as a data value: a map with `state`, `running`, `succeeded`, `failed`, `missing`,
   /// `progress`, `title`, `message`, `code`, `fields` and `since`. It has `stale` only if that is
-  /// true.
+  /// true, and `form` and `errorMessage` only if they are not empty.
   public var value: Value {
     var map: ValueMap = [
       "state": .string(state.rawValue), "running": .bool(state == .running),
@@ -188,6 +199,8 @@ public struct ActionStatus: Hashable, Sendable {
       "since": since.map { .timestamp($0) } ?? .null,
     ]
     if makesStale { map[ActionStatus.staleKey] = .bool(true) }
+    if !form.isEmpty { map[ActionStatus.formKey] = .string(form) }
+    if !errorMessage.isEmpty { map[ActionStatus.errorMessageKey] = .string(errorMessage) }
     return .map(map)
   }
 }

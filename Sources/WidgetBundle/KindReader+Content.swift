@@ -173,11 +173,23 @@ extension ContentReads {
     } else if reference.variable != "status" {
       return
     }
-    if case .field(let name)? = path.first {
-      statuses.insert(name)
-      if path.dropFirst().first != .some(.field("fields")) { statusesBeyondFields.insert(name) }
+    guard case .field(let name)? = path.first else { return readsAllStatuses = true }
+    statuses[name, default: StatusReads()].add(path.dropFirst())
+  }
+}
+
+extension StatusReads {
+  /// Adds a path in the status: `message`, `fields`, `fields.title`.
+  fileprivate mutating func add(_ path: ArraySlice<ExpressionReference.Step>) {
+    guard case .field(let key)? = path.first else { return tellsFailures = true }
+    guard key == "fields" else {
+      if StatusReads.failureKeys.contains(key) { tellsFailures = true }
+      return
+    }
+    if case .field(let field)? = path.dropFirst().first {
+      fields.insert(field)
     } else {
-      readsAllStatuses = true
+      readsAllFields = true
     }
   }
 }

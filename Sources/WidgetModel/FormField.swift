@@ -75,8 +75,10 @@ public struct FormField: Hashable, Sendable {
   public struct Problem: Hashable, Sendable {
     /// The name of the field.
     public let name: String
-    /// A sentence.
+    /// A sentence. It can have the beginning of the value.
     public let words: String
+    /// A sentence without the value, which can be a secret.
+    public let brief: String
   }
 
   /// All problems of a submission, in order of the fields. Then come values without a field.
@@ -92,8 +94,11 @@ public struct FormField: Hashable, Sendable {
     let rows = form.firstIndex(of: "/").map { form[$0...] } ?? ""
     var problems = fields.compactMap { field -> Problem? in
       let field = field.computed.isEmpty ? field : field.resolved(shown(field.nodeID + rows))
-      return field.complaint(about: values[field.name] ?? .null).map {
-        Problem(name: field.name, words: $0)
+      let value = values[field.name] ?? .null
+      return field.complaint(about: value).map { words in
+        Problem(
+          name: field.name, words: words,
+          brief: field.complaint(about: value, isQuoting: false) ?? words)
       }
     }
     let names = fields.map(\.name)
@@ -104,10 +109,15 @@ public struct FormField: Hashable, Sendable {
       let hint =
         other.closest(among: names).map { "did you mean \"\($0)\"?" }
         ?? (names.isEmpty ? "it has none." : "there is: \(names.joined(separator: ", ")).")
-      problems.append(
-        Problem(name: other, words: "The form has no field \"\(other.prefix(64))\"; \(hint)"))
+      let words = beginning(aboutUnknown: other)
+      problems.append(Problem(name: other, words: "\(words); \(hint)", brief: "\(words)."))
     }
     return problems
+  }
+
+  /// The beginning of the words about a value without a field.
+  public static func beginning(aboutUnknown name: String) -> String {
+    "The form has no field \"\(name.prefix(64))\""
   }
 
   /// The values with one for each field. A field that was left out gets empty text, null if it
@@ -128,7 +138,8 @@ public struct FormField: Hashable, Sendable {
     return values
   }
 
-  private func complaint(about value: Value) -> String? {
+  /// - Parameter isQuoting: Whether the words can have the value.
+  private func complaint(about value: Value, isQuoting: Bool = true) -> String? {
     let label = label.isEmpty ? name : label
     if isFlag {
       switch value {
@@ -142,7 +153,7 @@ public struct FormField: Hashable, Sendable {
       return isRequired ? "\(label) is needed." : nil
     case .string(let text) where isNumber:
       guard text.isDecimalNumber else {
-        return "\(label) takes a number, not \"\(text.prefix(40))\"."
+        return "\(label) takes a number" + (isQuoting ? ", not \"\(text.prefix(40))\"." : ".")
       }
       return complaint(aboutLength: text.trimmed.count, label)
     case .string(let text): return complaint(aboutLength: text.count, label)

@@ -29,6 +29,26 @@ extension FailureTests {
     #expect(isStale(scene))
   }
 
+  @Test(arguments: FailureTests.clockSteps)
+  func `a new version keeps the age of a failure after a step of the clock`(seconds: Int) throws {
+    var scene = try scene(stale: ", staleAfter: 5s")
+    try fail(&scene)
+    let former = scene.instance
+    step(&scene, seconds)
+    scene.instance = BundleInstance(
+      former.bundle, generation: 2, folder: "/bundles/b", home: "/home/me", limits: HostLimits(),
+      isReload: true, seed: 8)
+    scene.instance.keepAges(of: former)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(!isStale(scene))
+    for _ in 0..<4 {
+      try fail(&scene)
+      #expect(!isStale(scene))
+    }
+    try fail(&scene)
+    #expect(isStale(scene))
+  }
+
   /// The event comes again to the same host, or to the next one.
   @Test(arguments: FailureTests.clockSteps, [true, false])
   func `an event whose outcome is written does nothing after a step of the clock`(

@@ -188,7 +188,7 @@ struct FormTests {
     try submit([:], &scene)
     try submit(["extra": .int(1)], &scene)
     let since = scene.time.wall
-    let words = "title is needed. The form has no field \"extra\"; there is: title."
+    let words = "title is needed. The form has no field \"extra\"."
     #expect(
       scene.widget?.error
         == WidgetError(reason: "ACTION_FAILED", message: "Not saved: \(words)", since: since))

@@ -299,17 +299,18 @@ struct WidgetTextTests {
     // The text of another failure may contain the message.
     widget.error = WidgetError(reason: "SOURCE_FAILED", message: "Feed failed: status 1")
     #expect(widget.statusFailures == ["! feed failed: refused", "! save failed: 1"])
-    // A refused form has a line for each wrong value. Its error has them on one line.
+    // A refused form has a line for each wrong value. Its error has other words.
     widget.data = [
       "status": .map([
         "add": .map([
           "failed": .bool(true), "title": .string("Add failed"),
-          "message": .string("A is needed.\nB is needed."),
+          "message": .string("A takes a number, not \"x\".\nB is needed."),
+          "errorMessage": .string("A takes a number. B is needed."),
         ])
       ])
     ]
     widget.error = WidgetError(
-      reason: "ACTION_FAILED", message: "Add failed: A is needed. B is needed.")
+      reason: "ACTION_FAILED", message: "Add failed: A takes a number. B is needed.")
     #expect(widget.statusFailures == [])
     widget.error = nil
     // Somebody has cleared its error.

@@ -96,12 +96,10 @@ extension Widget {
         one["cleared"] != .bool(true), case .string(let message)? = one["message"]
       else { return nil }
       let title = if case .string(let title)? = one["title"] { title } else { "" }
-      // An error of the widget may be the same failure. That of a refused form has the lines of the
-      // message on one line.
-      let line = message.split(separator: "\n").joined(separator: " ")
-      guard
-        error?.all.contains(where: { $0.tells(title, message) || $0.tells(title, line) }) != true
-      else { return nil }
+      // An error of the widget may be the same failure. The error of a refused form has other words.
+      var told = message
+      if case .string(let words)? = one["errorMessage"] { told = words }
+      guard error?.all.contains(where: { $0.tells(title, told) }) != true else { return nil }
       return "! \(entry.key.onOneLine) failed: \(message.onOneLine)"
     }
   }

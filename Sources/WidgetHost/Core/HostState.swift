@@ -211,6 +211,7 @@ public struct HostState: Sendable {
       bundle, generation: lastGeneration, folder: path, home: home,
       programFolders: programFolders, limits: limits, isStub: isStub, isReload: before != nil,
       seed: numbers.next())
+    if let before { instance.keepAges(of: before.instance) }
     let isTraced = traceEnds[bundle.id].map { $0 > now.uptime } ?? false
     if isTraced, let end = traceEnds[bundle.id] { instance.trace(until: end) }
     running.start(

@@ -12,6 +12,7 @@ extension ActionStatus {
     var outcome = self
     outcome.title = title.beginning(bytesMax: limits.outcomeTextBytesMax)
     outcome.message = message.beginning(bytesMax: limits.outcomeTextBytesMax)
+    (outcome.form, outcome.errorMessage) = ("", "")
     outcome.fields = [:]
     var room = limits.outcomeFieldsBytesMax
     for (name, text) in fields.sorted(by: { $0.key < $1.key }) {

@@ -66,7 +66,8 @@ extension BundleInstance {
     showAgain(id)
     guard known != failure || cause != .time else { return status }
     // Report only a new code: a source that fails every second would fill the log.
-    if known?.status.code != status.code {
+    let reported = known ?? (key.isForm ? standing[id].first { $0.key.isForm }?.value : nil)
+    if reported?.status.code != status.code {
       effects.append(.report("\(place(id, key)): \(status.message)"))
     } else if cause != .time || known?.isCleared == true, allowances.takeReport() {
       effects.append(.report("\(place(id, key)): \(status.message) (again)"))
@@ -124,7 +125,7 @@ extension BundleInstance {
   /// host, or version, learns that from the statuses.
   ///
   /// - Parameter names: the actions whose failures nobody has seen yet.
-  private mutating func clearFailures(_ id: WidgetID, but names: Set<String> = []) {
+  mutating func clearFailures(_ id: WidgetID, but names: Set<String> = []) {
     for entry in unshownEntries(id) where entry.value.names.isDisjoint(with: names) {
       standing.clear(id, entry.key)
       guard let name = statusName(id, entry.key) else { continue }
@@ -133,7 +134,7 @@ extension BundleInstance {
   }
 
   /// The key of a failed status whose error a client has cleared.
-  private static let clearedKey = "cleared"
+  static let clearedKey = "cleared"
   /// The key of a failed status that the widget's error has, or had until a client cleared it.
   static let shownKey = "shown"
 
@@ -150,12 +151,18 @@ extension BundleInstance {
   }
 
   /// The name of the status that has a failure; nil if no status has it.
-  private func statusName(_ id: WidgetID, _ key: FailureKey) -> String? {
+  func statusName(_ id: WidgetID, _ key: FailureKey) -> String? {
     switch key {
     case .source(let index): source(id, index)?.name
-    case .action(let name): name
+    case .action(let name): refusedForm(of: name, id).isEmpty ? name : nil
+    case .form(let action, let node): refusedForm(of: action, id) == node ? action : nil
     case .trigger, .dropped, .timeline, .content, .reducer, .changes: nil
     }
+  }
+
+  /// The node of the form whose refusal the status of an action has; empty if it has none.
+  private func refusedForm(of action: String, _ id: WidgetID) -> String {
+    ActionStatus.form(in: widgets.statuses(of: id)[action])
   }
 
   /// Sets the mark of a continuing failure again, if somebody cleared it.
@@ -189,7 +196,7 @@ extension BundleInstance {
     let what =
       switch key {
       case .source(let index): "source \(source(id, index)?.name ?? "?")"
-      case .action(let name): "action \(name)"
+      case .action(let name), .form(let name, _): "action \(name)"
       case .trigger(let index): triggerName(id, index)
       case .dropped: "its events"
       case .timeline: "its timeline"
@@ -360,7 +367,7 @@ extension BundleInstance {
   }
 
   /// Whether an error is a mark, which this bundle may clear. Other errors are those of others.
-  private static func isMark(_ error: WidgetError) -> Bool {
+  static func isMark(_ error: WidgetError) -> Bool {
     [invalid, sourceFailed, actionFailed].contains(error.reason)
   }
 
@@ -376,122 +383,5 @@ extension BundleInstance {
     let words = [failure.status.title, failure.status.message].filter { !$0.isEmpty }
     return WidgetError(
       reason: reason, message: words.joined(separator: ": "), since: failure.since)
-  }
-
-  // MARK: Failures of a former host or version
-
-  /// Takes over the failures in a widget's data, and reports those of a former host. Clears the
-  /// mark if its source or action no longer exists.
-  ///
-  /// - Parameter interrupted: the actions that have just failed, because the former host or version
-  ///   ended.
-  mutating func inheritFailures(
-    _ id: WidgetID, _ facts: KindFacts, interrupted: Set<String> = []
-  ) {
-    guard let state = widgets[id] else { return }
-    let names = facts.kind.sources.enumerated().map { ($1.name, FailureKey.source($0)) }
-    let actions = facts.kind.actions.keys.sorted().map { ($0, FailureKey.action($0)) }
-    var inherited: [(name: String, key: FailureKey, status: ActionStatus)] = []
-    for (name, key) in names + actions {
-      guard let status = self.failure(id, name) else { continue }
-      let isCaught =
-        status.fields.isEmpty ? facts.isCaught(key) : facts.handlesError(of: name)
-      standing.set(
-        id, key,
-        StandingFailure(
-          status: status, names: [name], isCaught: isCaught,
-          begun: uptime(of: status.since ?? now.wall)))
-      if case .source(let index) = key { armStaleness(id, index) }
-      if isNoted(BundleInstance.clearedKey, id, name) { standing.clear(id, key) }
-      inherited.append((name, key, status))
-    }
-    // If the mark is gone, and no error of others is in its place, a client has cleared it while no
-    // host ran. Problems of bundles replace no mark. What the content showed had no mark.
-    let shown = state.view.error?.all ?? []
-    if shown.allSatisfy({ $0.reason == BundleInstance.invalid }) {
-      let told = inherited.map { $0.name }.filter { !isNoted(BundleInstance.shownKey, id, $0) }
-      clearFailures(id, but: interrupted.union(told))
-    }
-    for (name, key, status) in inherited where standing[id, key]?.isCleared == false {
-      if interrupted.contains(name) {
-        effects.append(.report("\(place(id, key)): \(status.message)"))
-      } else if !isReload {
-        let since = RFC3339.text(standing[id, key]?.since.wholeSeconds ?? now.wall)
-        let words = if case .source = key { "has failed since" } else { "failed at" }
-        effects.append(.report("\(place(id, key)): \(words) \(since): \(status.message)"))
-      }
-    }
-    inheritStepFailures(id, facts)
-    // The marks may come from a former version; this version updates them from now on.
-    let marks = state.view.error?.all.filter(BundleInstance.isMark) ?? []
-    guard !marks.isEmpty else { return }
-    standing.set(id, mark: WidgetError(joining: marks))
-    let hasSourceFailure = marks.contains { $0.reason == BundleInstance.sourceFailed }
-    if state.view.isStale, hasSourceFailure, !isStale(id) { widgets.set(id, isStale: false) }
-  }
-
-  /// A failure as the widget's data has it.
-  private func failure(_ id: WidgetID, _ name: String) -> ActionStatus? {
-    guard status(id, name) == .failure,
-      case .map(let map)? = widgets.statuses(of: id)[name]
-    else { return nil }
-    func text(_ key: String) -> String {
-      if case .string(let text)? = map[key] { text } else { "" }
-    }
-    var fields: [String: String] = [:]
-    if case .map(let known)? = map["fields"] {
-      for case (let key, .string(let text)) in known.entries.map({ ($0.key, $0.value) }) {
-        fields[key] = text
-      }
-    }
-    var since = now.wall
-    if case .timestamp(let time)? = map["since"] { since = time }
-    let status = ActionStatus(
-      state: .failure, title: text("title"), message: text("message"), code: text("code"),
-      fields: fields, since: since, makesStale: map[ActionStatus.staleKey] == .bool(true))
-    return fields.isEmpty ? status : status.onOneLine
-  }
-}
-
-extension KindFacts {
-  /// Whether the kind handles a failure.
-  func isCaught(_ key: FailureKey) -> Bool {
-    switch key {
-    case .source: false
-    case .action(let name): catches(name)
-    case .trigger: handlesErrors
-    case .dropped, .timeline, .content, .reducer, .changes: false
-    }
-  }
-
-  private func reads(for widget: Widget) -> ContentReads? {
-    kind.contentReads.first { $0.families.contains(widget.family) }
-      ?? kind.contentReads.first { $0.families.isEmpty }
-  }
-
-  /// Whether the widget's content shows a failure, or the kind handles it.
-  func isTold(_ key: FailureKey, _ failure: StandingFailure, on widget: Widget) -> Bool {
-    if failure.isCaught { return true }
-    guard !key.isMarkedByClients, let reads = reads(for: widget) else { return false }
-    if reads.readsAllStatuses || !reads.statusesBeyondFields.isDisjoint(with: failure.names) {
-      return true
-    }
-    let wrong = failure.status.fields.keys
-    guard !wrong.isEmpty, !reads.statuses.isDisjoint(with: failure.names) else { return false }
-    // Inputs show the messages for their values. No input shows a field that the form lacks.
-    let forms = kind.forms.values.filter { failure.names.contains($0.action) }
-    let names = Set(forms.flatMap { $0.fields.map(\.name) })
-    return wrong.allSatisfy { names.contains($0) }
-  }
-
-  /// Whether the content shows a placeholder for the data that a failed source sets: the data is
-  /// null.
-  func hasPlaceholder(for key: FailureKey, on widget: Widget) -> Bool {
-    guard let reads = reads(for: widget), case .source(let index) = key,
-      kind.sources.indices.contains(index)
-    else { return false }
-    return kind.sources[index].assignments.values.contains {
-      reads.placeholderKeys.contains($0.key) && widget.data[$0.key] ?? .null == .null
-    }
   }
 }

@@ -34,6 +34,7 @@ extension BundleInstance {
     followTimeline(widget.id)
     followContent(widget.id)
     followReducers(widget.id)
+    followForms(widget.id, after: known.heard.content)
     guard widget.parameters != before else { return }
     for (index, source) in facts.kind.sources.enumerated() where source.isLoadedAtStart {
       read(widget.id, index, isAsked: true)

@@ -6,6 +6,8 @@ enum FailureKey: Hashable, Sendable {
   case source(Int)
   /// An action, by its name.
   case action(String)
+  /// A form that has refused its values, by its action and its node.
+  case form(action: String, node: String)
   /// Steps without a name, by their trigger.
   case trigger(Int)
   /// Work was dropped because too much happened.
@@ -25,9 +27,12 @@ extension FailureKey {
   var isMarkedByClients: Bool {
     switch self {
     case .timeline, .content, .reducer, .changes: true
-    case .source, .action, .trigger, .dropped: false
+    case .source, .action, .form, .trigger, .dropped: false
     }
   }
+
+  /// Whether it is the refusal of a form.
+  var isForm: Bool { if case .form = self { true } else { false } }
 }
 
 /// Something that has failed, and has not succeeded since.
@@ -60,6 +65,9 @@ struct StandingFailures: Sendable {
   }
 
   private var states: [WidgetID: State] = [:]
+  /// The failures of the former version in this process, by their status. Only they have the uptime
+  /// at which they began.
+  private var former: [WidgetID: [String: StandingFailure]] = [:]
   /// Changes whenever failures have changed.
   private(set) var version: UInt64 = 0
 
@@ -99,6 +107,15 @@ struct StandingFailures: Sendable {
   /// - Returns: whether it is the first success since this version was loaded.
   mutating func works(_ id: WidgetID, _ key: FailureKey) -> Bool {
     states[id]?.working.insert(key).inserted ?? true
+  }
+
+  // MARK: The former version
+
+  mutating func set(former: [WidgetID: [String: StandingFailure]]) { self.former = former }
+
+  /// Forgets the failures of the former version of a widget.
+  mutating func takeFormer(_ id: WidgetID) -> [String: StandingFailure] {
+    former.removeValue(forKey: id) ?? [:]
   }
 
   // MARK: Marks
