@@ -68,6 +68,26 @@ extension FailureTests {
     #expect(scene.program() == nil)
     #expect(outcome(scene) == .string("success"))
   }
+
+  /// The next host begins after the step, so the event can have a later time than its beginning.
+  @Test(arguments: FailureTests.clockSteps)
+  func `the next host knows an event by its revision, whatever the clock shows`(
+    seconds: Int
+  ) throws {
+    let body = "{data: {n: 0}, on: {go: [{command: [x]}]}}"
+    var scene = try Scene(body, permissions: "{commands: [x]}")
+    step(&scene, seconds)
+    let event = Event(
+      sequence: 1, widgetID: try #require(WidgetID("w")), name: "go", time: scene.time.wall,
+      revision: scene.revision, wantsOutcome: true)
+    scene.tell(.event(event))
+    try scene.print(scene.program()?.id, "")
+    // The clock of the next host is as before the step.
+    scene = try next(scene, body, permissions: "{commands: [x]}")
+    scene.tell(.event(event))
+    #expect(scene.program() == nil)
+    #expect(outcome(scene) == .string("success"))
+  }
 }
 
 struct RenamingTests {

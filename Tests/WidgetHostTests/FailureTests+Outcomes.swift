@@ -181,9 +181,28 @@ extension FailureTests {
     try scene.event("go", wantsOutcome: true)
     try scene.print(scene.program()?.id, "")
     var next = try next(scene, body, permissions: "{commands: [x]}")
-    next.pass(.seconds(1))
-    try next.event("go", wantsOutcome: true)
+    let widget = try #require(next.widget)
+    // The store of the new epoch has this widget, so the daemon accepts the event later.
+    next.tell(
+      .event(
+        Event(
+          sequence: 1, widgetID: widget.id, name: "go", time: next.time.wall,
+          revision: widget.revision, wantsOutcome: true)))
     #expect(next.program() != nil)
+  }
+
+  /// The epoch changes after the next host has begun, or stays.
+  @Test(arguments: [true, false])
+  func `the revision of an event means nothing in another epoch`(isLater: Bool) throws {
+    let body = "{data: {n: 0}, on: {go: [{command: [x]}]}}"
+    var scene = try Scene(body, permissions: "{commands: [x]}")
+    try scene.event("go", wantsOutcome: true)
+    try scene.print(scene.program()?.id, "")
+    var next = try next(scene, body, permissions: "{commands: [x]}")
+    next.tell(.opened(epoch: 1))
+    if isLater { next.tell(.opened(epoch: 2)) }
+    try next.event("go", wantsOutcome: true)
+    #expect((next.program() != nil) == isLater)
   }
 
   @Test func `an event that ended before the interruption keeps its outcome`() throws {

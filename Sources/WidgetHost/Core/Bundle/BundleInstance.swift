@@ -226,6 +226,7 @@ public struct BundleInstance: Sendable {
     case .removed(let id): remove(id)
     case .opened(let epoch, let tellsAudience):
       let isFirst = duties.begin(epoch: epoch)
+      told.begin(epoch: epoch)
       senders.removeAll()
       beginAudience(isTold: tellsAudience)
       if !isFirst { restoreVolatileData() }

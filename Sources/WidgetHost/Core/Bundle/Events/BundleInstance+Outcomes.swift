@@ -157,8 +157,7 @@ extension BundleInstance {
     let success = ActionStatus(state: .success, message: outcome.message)
     let status = (outcome.failure ?? success).outcome(limits)
     let entry = ToldOutcome(
-      sequence, status.value, at: now.uptime, eventTimes: outcome.time...outcome.time,
-      change: outcome.change)
+      sequence, status.value, at: now.uptime, of: .event(at: outcome.time), change: outcome.change)
     let recent = told[id].filter { !isOver($0) }
     if let first = recent.first,
       recent.count >= limits.outcomesHeldMax
@@ -176,13 +175,9 @@ extension BundleInstance {
     return true
   }
 
-  /// Whether the outcome of the event is written, by this host or a former one. An event with the
-  /// same number and another time is of another epoch.
+  /// Whether the outcome of the event is written, by this host or a former one.
   func hasOutcome(_ event: Event) -> Bool {
-    told[event.widgetID].contains { outcome in
-      outcome.sequence == event.sequence && !isOver(outcome)
-        && outcome.eventTimes.contains(event.time)
-    }
+    told[event.widgetID].contains { $0.isOutcome(of: event) && !isOver($0) }
   }
 
   private func isOver(_ outcome: ToldOutcome) -> Bool {
@@ -213,8 +208,9 @@ extension BundleInstance {
   }
 
   /// Takes over the outcomes of a former host or version, and writes failures for the events that
-  /// it left pending. The times of the events are not known, but they were before this takeover.
+  /// it left pending.
   mutating func inheritOutcomes(_ id: WidgetID) {
+    guard let revision = widgets[id]?.heard.revision else { return }
     var inherited: [ToldOutcome] = []
     let now = self.now
     let interrupted = ActionStatus(
@@ -225,7 +221,7 @@ extension BundleInstance {
       for sequence in pending { told[sequence] = interrupted.value }
       pending = []
       inherited = told.sorted { $0.key < $1.key }.map {
-        ToldOutcome($0.key, $0.value, at: now.uptime, eventTimes: .earliest...now.wall)
+        ToldOutcome($0.key, $0.value, at: now.uptime, of: .accepted(before: revision))
       }
     }
     told.inherit(id, inherited)
