@@ -169,10 +169,10 @@ enum BundleFolders {
   /// - Parameter root: the folder of bundles that had this bundle. Its link may have led to another
   ///   folder. A mark in other folders is about another bundle with the same id.
   static func absence(
-    of bundle: HostState.Remembered, in root: String? = nil
+    of bundle: HostState.Remembered, in root: String? = nil, seen: SeenMarks = SeenMarks()
   ) -> HostState.Absence {
     let parent = Paths.parent(bundle.path)
-    for folder in Set([root ?? parent, parent]) where hasMark(of: bundle, in: folder) {
+    for folder in Set([root ?? parent, parent]) where hasMark(of: bundle, in: folder, seen: seen) {
       return .removed
     }
     var status = stat()
@@ -187,10 +187,13 @@ enum BundleFolders {
   ///
   /// A mark from before the bundle's last start does not count: the bundle has come back since. The
   /// mark stays until the daemon has nothing of the bundle, because the host can end before that.
-  private static func hasMark(of bundle: HostState.Remembered, in folder: String) -> Bool {
-    guard BundleRemovalMark.canHave(bundle.id) else { return false }
-    let mark = "\(folder)/\(BundleRemovalMark.name(of: bundle.id))"
-    return time(ofMark: mark).map { $0 >= bundle.loaded ?? .epoch } ?? false
+  private static func hasMark(
+    of bundle: HostState.Remembered, in folder: String, seen: SeenMarks = SeenMarks()
+  ) -> Bool {
+    guard BundleRemovalMark.canHave(bundle.id),
+      let mark = RemovalMark(at: "\(folder)/\(BundleRemovalMark.name(of: bundle.id))")
+    else { return false }
+    return mark.made >= bundle.loaded ?? .epoch || seen.isNew(mark, for: bundle.path)
   }
 
   /// Whether a mark in one of these folders of bundles says that somebody has removed the link to the
@@ -210,14 +213,6 @@ enum BundleFolders {
     return bytes == Array(bundle.path.utf8)
   }
 
-  /// The time at which a mark was made; nil if there is none.
-  private static func time(ofMark mark: String) -> Timestamp? {
-    var status = stat()
-    guard lstat(mark, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-    return Timestamp(
-      seconds: Int64(status.st_mtim.tv_sec), nanoseconds: Int32(status.st_mtim.tv_nsec))
-  }
-
   /// Deletes the marks that say nothing any more: those about bundles that the folder does not have,
   /// those from before the last start of their bundle, and those of bundles that are back.
   ///
@@ -228,9 +223,11 @@ enum BundleFolders {
   ///   - rootOf: the folder of bundles that has a bundle's folder, or a link to it.
   ///   - unconfirmed: the removed bundles that the daemon still has. Their marks stay.
   ///   - start: Later marks stay.
+  ///   - seen: New marks stay, although they look older than the start of their bundle.
   static func dropMarks(
     in roots: [String], but bundles: [HostState.Remembered], _ rootOf: [String: String] = [:],
-    keeping unconfirmed: Set<String> = [], before start: Timestamp = .latest
+    keeping unconfirmed: Set<String> = [], before start: Timestamp = .latest,
+    seen: SeenMarks = SeenMarks()
   ) {
     let kept = Set(unconfirmed.map(BundleRemovalMark.name(of:)))
     for root in roots {
@@ -240,12 +237,14 @@ enum BundleFolders {
       }
       for name in marks(in: root) where !kept.contains(name) {
         let marked = here.filter { BundleRemovalMark.name(of: $0.id) == name }
-        let mark = "\(root)/\(name)"
-        guard let made = time(ofMark: mark), made < start else { continue }
+        let path = "\(root)/\(name)"
+        guard let mark = RemovalMark(at: path), mark.made < start else { continue }
         let firstStart = marked.map { $0.loaded ?? .epoch }.min() ?? .latest
+        let isOld =
+          mark.made < firstStart && !marked.contains { seen.isNew(mark, for: $0.path) }
         // A removal makes its mark last, so a folder that is there after the mark is back.
-        guard made < firstStart || isThere(marked, in: root) else { continue }
-        unlink(mark)
+        guard isOld || isThere(marked, in: root) else { continue }
+        unlink(path)
       }
     }
   }
@@ -259,6 +258,11 @@ enum BundleFolders {
   /// Whether a folder of bundles has marks of removals.
   static func hasMarks(in root: String) -> Bool { !marks(in: root).isEmpty }
 
+  /// The marks in a folder of bundles.
+  static func removalMarks(in root: String) -> Set<RemovalMark> {
+    Set(marks(in: root).compactMap { RemovalMark(at: "\(root)/\($0)") })
+  }
+
   /// The names of the marks in a folder of bundles.
   private static func marks(in root: String) -> [String] {
     guard let directory = opendir(root) else { return [] }
@@ -271,7 +275,7 @@ enum BundleFolders {
       }
       // Another file type is no mark, and nobody would delete it.
       guard name.hasPrefix(prefix), BundleRemovalMark.canHave(String(name.dropFirst(prefix.count))),
-        time(ofMark: "\(root)/\(name)") != nil
+        RemovalMark(at: "\(root)/\(name)") != nil
       else { continue }
       names.append(name)
     }

@@ -66,6 +66,8 @@ extension Host {
     let absence: HostState.Absence
     /// The problem, if somebody probably meant this folder without a bundle's file as a bundle.
     var suspicion: HostState.Found?
+    /// The marks of removals that were there before this.
+    var marks: Set<RemovalMark> = []
   }
 
   /// Reads folders, and tells the state machine their content.
@@ -75,6 +77,7 @@ extension Host {
     let named = Set(keys.compactMap { if case .folder(let path) = $0 { path } else { nil } })
     let known = Dictionary(machine.bundles.occupants.map { ($0.path, $0) }) { first, _ in first }
     let (read, before, former, order) = (read, watchedFolders, rootOfFolder, order)
+    let seen = seenMarks
     let (all, looks) = await Host.blocking { () -> ([(path: String, root: String)], [Look]) in
       var all: [(path: String, root: String)] = []
       var folders = named
@@ -93,6 +96,15 @@ extension Host {
       // In the order of the roots, then by name. The first folder that is read has the bundle.
       let paths = all.map(\.path)
       let sorted = paths.filter { folders.contains($0) } + order.sorted(folders.subtracting(paths))
+      let rootOf = Dictionary(all.map { ($0.path, $0.root) }) { first, _ in first }
+      var marks: [String: Set<RemovalMark>] = [:]
+      func places(of path: String) -> Set<String> {
+        let parent = Paths.parent(path)
+        return [rootOf[path] ?? former[path] ?? parent, parent]
+      }
+      for place in Set(sorted.flatMap { places(of: $0) }) {
+        marks[place] = BundleFolders.removalMarks(in: place)
+      }
       return (
         all,
         sorted.map { path in
@@ -102,9 +114,11 @@ extension Host {
             found == nil && (!isRoot || paths.contains(path))
             ? BundleFolders.suspicion(about: path) : nil
           guard found == nil, let bundle = known[path] else {
-            return Look(path: path, found: found, absence: .missing, suspicion: suspicion)
+            var look = Look(path: path, found: found, absence: .missing, suspicion: suspicion)
+            for place in places(of: path) { look.marks.formUnion(marks[place] ?? []) }
+            return look
           }
-          let absence = BundleFolders.absence(of: bundle, in: former[path])
+          let absence = BundleFolders.absence(of: bundle, in: former[path], seen: seen)
           return Look(path: path, found: nil, absence: absence, suspicion: suspicion)
         }
       )
@@ -128,6 +142,7 @@ extension Host {
       }
     }
     for look in looks {
+      if look.found != nil { seenMarks.saw(look.marks, before: look.path) }
       // A bundle that has run here is missing. It does not have another name all along.
       let isMissing = machine.bundles.hasBundle(in: look.path)
       tell(
@@ -138,6 +153,7 @@ extension Host {
     if isRoot { await dropMarks() }
     let kept = Set(machine.bundles.knownFolders).union(watchedFolders)
     rootOfFolder = rootOfFolder.filter { kept.contains($0.key) }
+    seenMarks.keep(only: kept)
   }
 
   /// Deletes the marks of removed bundles that say nothing any more. Before the daemon's first answer,
@@ -145,9 +161,9 @@ extension Host {
   func dropMarks() async {
     guard machine.bundles.formerIDs != nil else { return }
     let (roots, bundles, rootOf) = (options.roots, machine.bundles.occupants, rootOfFolder)
-    let unconfirmed = machine.daemon.withdrawals.unconfirmed
+    let (unconfirmed, seen) = (machine.daemon.withdrawals.unconfirmed, seenMarks)
     await Host.blocking { () -> Void in
-      BundleFolders.dropMarks(in: roots, but: bundles, rootOf, keeping: unconfirmed)
+      BundleFolders.dropMarks(in: roots, but: bundles, rootOf, keeping: unconfirmed, seen: seen)
     }
   }
 

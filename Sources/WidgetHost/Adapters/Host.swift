@@ -91,6 +91,7 @@ public actor Host {
   var watchedFolders: Set<String> = []
   /// The folder of bundles that has, or had, each of these folders.
   var rootOfFolder: [String: String] = [:]
+  var seenMarks = SeenMarks()
   private(set) var hasEnded = false
   /// The reason why the daemon does not accept this host.
   private var refusal: Failure?
