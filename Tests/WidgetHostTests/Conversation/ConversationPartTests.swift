@@ -397,6 +397,26 @@ struct ConversationPartTests {
     #expect(told.edits == (isEdited ? [kept] : []) && told.news == told.edits)
   }
 
+  @Test(arguments: [true, false])
+  func `a value that a source sets again is not named as replaced`(isRead: Bool) throws {
+    let bundle = try BundleReader.read(
+      """
+      bundle: a
+      format: 1
+      version: 1.0.0
+      kinds:
+        k:
+          data: {n: 1, m: 2}
+          sources: {s: {value: 2, set: {\(isRead ? "n" : "m"): result}}}
+          content: {label: x}
+      widgets: {w: {kind: k, data: {n: 50}}}
+      """)
+    var known = try widget("w")
+    known.data = ["n": .int(7)]
+    let taken = BundleClaims(of: bundle).taken(from: [known], before: [known.id: []])
+    #expect(taken.map(\.path) == (isRead ? [] : ["data.n"]))
+  }
+
   // MARK: Folders
 
   @Test func `the order of folders is the order in which they were found`() {

@@ -192,7 +192,8 @@ struct BundleClaims: Sendable {
     return fields
   }
 
-  /// The fields that the file declares for the first time, and that have other values.
+  /// The fields that the file declares for the first time, and that have other values. Leaves out
+  /// fields that a source sets, because the next reading sets them again.
   ///
   /// - Parameter before: the fields that the file declared last. Widgets that are not in it have no
   ///   new fields.
@@ -202,12 +203,13 @@ struct BundleClaims: Sendable {
       guard let id = spec.id, let earlier = before[id],
         let widget = known.first(where: { $0.id == id })
       else { continue }
-      let kind = bundle.kinds.first { $0.kind.name == spec.kind }?.kind
+      let kind = bundle.kinds.first { $0.kind.name == spec.kind }
+      let excluded = earlier.union(BundleClaims.read(by: kind))
       for (name, new, old, fields) in [
-        ("data", spec.data, widget.data, kind?.data),
-        ("parameters", spec.parameters, widget.parameters, kind?.parameters),
+        ("data", spec.data, widget.data, kind?.kind.data),
+        ("parameters", spec.parameters, widget.parameters, kind?.kind.parameters),
       ] {
-        for entry in new.entries where !earlier.contains("\(name).\(entry.key)") {
+        for entry in new.entries where !excluded.contains("\(name).\(entry.key)") {
           guard let value = old[entry.key], value != entry.value, value != .null,
             value != fields?.first(where: { $0.name == entry.key })?.defaultValue
           else { continue }
@@ -216,6 +218,12 @@ struct BundleClaims: Sendable {
       }
     }
     return taken
+  }
+
+  /// The fields that the sources of a kind set.
+  private static func read(by kind: BundleKind?) -> Set<String> {
+    let assignments = (kind?.sources ?? []).flatMap { $0.assignments.values }
+    return Set(assignments.map { "data.\($0.key)" })
   }
 
   /// A line for each value of a widget that does not fit the bundle's kinds: the widget, the field,
@@ -234,8 +242,7 @@ struct BundleClaims: Sendable {
     let kinds = bundle.kindsOfWidgets
     for result in results {
       let kind = bundle.kinds.first { $0.kind.name == result.name }
-      let read = Set(
-        (kind?.sources ?? []).flatMap { $0.assignments.values.map { "data.\($0.key)" } })
+      let read = BundleClaims.read(by: kind)
       let fields = result.lostFields.filter { $0.isSetAside || !read.contains($0.path) }
       count += fields.count + result.lostFieldsCount - result.lostFields.count
       for field in fields.prefix(countMax - lines.count) {
