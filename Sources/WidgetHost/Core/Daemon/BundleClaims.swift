@@ -234,9 +234,10 @@ struct BundleClaims: Sendable {
   ///
   /// - Parameters:
   ///   - before: the widgets that the file declared last. A widget that it no longer has, or has with
-  ///     another kind, is removed, so its values do not come back.
+  ///     another kind, is removed, so its values do not come back. Nil if nobody knows which
+  ///     widgets stay.
   ///   - countMax: the maximum number of such lines. One more line counts the rest.
-  func misfits(_ results: [KindResult], before: Set<WidgetID>, countMax: Int) -> [Misfit] {
+  func misfits(_ results: [KindResult], before: Set<WidgetID>?, countMax: Int) -> [Misfit] {
     var lines: [Misfit] = []
     var count = 0
     let kinds = bundle.kindsOfWidgets
@@ -248,11 +249,11 @@ struct BundleClaims: Sendable {
       for field in fields.prefix(countMax - lines.count) {
         let reason = kind.map { BundleClaims.reason(field.path, $0.kind) } ?? "the kind has changed"
         let id = field.widgetID
-        let goes = before.contains(id) && kinds[id] != result.name
+        let goes = before.map { $0.contains(id) && kinds[id] != result.name }
         let text =
           "widget \(id): the value of \(field.path) is "
           + BundleClaims.fate(of: field, goes: goes) + ": \(reason)"
-          + (goes ? "" : BundleClaims.advice(on: field))
+          + (goes == false ? BundleClaims.advice(on: field) : "")
         lines.append(Misfit(text: text, isLost: !field.isSetAside))
       }
     }
@@ -271,9 +272,10 @@ struct BundleClaims: Sendable {
 
   /// The effect on a value that does not fit.
   ///
-  /// - Parameter goes: whether the widget is removed.
-  private static func fate(of field: LostField, goes: Bool) -> String {
+  /// - Parameter goes: whether the widget is removed; nil if nobody knows.
+  private static func fate(of field: LostField, goes: Bool?) -> String {
     guard field.isSetAside else { return "lost" }
+    guard let goes else { return "set aside, and is lost if the widget is removed" }
     guard !goes else { return "set aside, and is lost when the widget is removed" }
     return field.path.hasPrefix("entry.")
       ? "set aside until it fits again, or the widget gets a new timeline"

@@ -15,11 +15,12 @@ extension DaemonConversation {
 
   mutating func close(_ generation: UInt64) {
     giveBack(generation)
-    // The daemon has named these values once, and does not name them to the next version.
+    // The daemon has named these values once, and does not name them to the next version. The next
+    // version, or the removal of the bundle, decides which widgets stay.
     if let link = links[generation],
       let results = links.change(generation, { $0.takeMisfits() }), !results.isEmpty
     {
-      reportMisfits(results, of: link.bundle, before: [])
+      reportMisfits(results, of: link.bundle, before: nil)
     }
     guard let link = links.remove(generation) else { return }
     holds.outdateErrors()
@@ -365,7 +366,7 @@ extension DaemonConversation {
   }
 
   private mutating func reportMisfits(
-    _ results: [KindResult], of bundle: Bundle, before: Set<WidgetID>
+    _ results: [KindResult], of bundle: Bundle, before: Set<WidgetID>?
   ) {
     let most = limits.failuresShownMax
     for line in BundleClaims(of: bundle).misfits(results, before: before, countMax: most) {
