@@ -232,6 +232,23 @@ struct LookTests {
     }
   }
 
+  /// Somebody removes the widget, and the host declares it again.
+  @Test mutating func `the note on a kind stays while the daemon has no widget of the kind`() throws
+  {
+    let opened = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    let generation = try #require(opened.generations.first)
+    _ = state.declared(generation: generation, refusal: nil, at: now)
+    _ = state.looked()
+    for isRegistered in [true, false, true, false] {
+      let count = isRegistered ? 0 : 1
+      let news = try told("gauge", isRegistered: isRegistered)
+      #expect(state.handle(news, generation: generation, at: now).reports.count == count)
+      #expect(state.standings.first?.remarks.count == count)
+      #expect(state.handle(.snapshot([]), generation: generation, at: now).reports.isEmpty)
+      #expect(state.standings.first?.remarks.count == count)
+    }
+  }
+
   @Test mutating func `an edit without effect is a remark until the widget has the file's value`()
     throws
   {

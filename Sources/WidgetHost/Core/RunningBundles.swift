@@ -125,7 +125,8 @@ struct RunningBundles: Sendable {
 
   // MARK: The daemon
 
-  /// Notes which kinds of other programs are registered: the content of a widget says so.
+  /// Notes which kinds of other programs are registered: the content of a widget says so. The
+  /// daemon can have no widget of a kind for a moment. Then the last known value stays.
   ///
   /// - Returns: the kinds that were registered before, and no longer are. Nil if nothing has changed.
   mutating func noteRegistrations(in input: BundleInput, of id: String) -> Set<KindName>? {
@@ -133,9 +134,7 @@ struct RunningBundles: Sendable {
     var registrations = bundle.registrations
     let widgets: [Widget]
     switch input {
-    case .snapshot(let all):
-      registrations = [:]
-      widgets = all
+    case .snapshot(let all): widgets = all
     case .widget(let widget): widgets = [widget]
     default: return nil
     }
