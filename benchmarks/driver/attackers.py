@@ -19,6 +19,8 @@ from lib.ttrpc import DATA, REMOTE_OPEN, REQUEST, SERVICES, Connection
 PATIENCE = 120
 # Users who are neither owners nor clients: "daemon" and "nobody" in Debian.
 STRANGERS = (1, 65_534)
+# The group of these users. In some attacks, it is the client group.
+GROUP = 65_534
 # A list for expressions that take many steps, and a condition with such a list.
 LONG = "[" + ",".join(str(number) for number in range(30)) + "]"
 LOOK = f"{LONG}.all(a, {LONG}.exists(b, a + b == data.n || b > 8))"
@@ -341,7 +343,7 @@ def as_user(user, run, *arguments):
     """Runs a function as this user."""
     allow_files()
     os.setgroups([])
-    os.setgid(STRANGERS[-1])
+    os.setgid(GROUP)
     os.setuid(user)
     run(*arguments)
 
@@ -356,6 +358,15 @@ def as_strangers(run, *arguments):
         process.join()
     if any(process.exitcode for process in crowds):
         raise SystemExit("a crowd failed")
+
+
+def as_client(run, *arguments):
+    """Runs a function as a user of the client group."""
+    client = multiprocessing.Process(target=as_user, args=(STRANGERS[0], run, *arguments))
+    client.start()
+    client.join()
+    if client.exitcode:
+        raise SystemExit("the client failed")
 
 
 def crowd(path, count, seconds):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from driver.attackers import (
-    KEYS, LONG, LOOK, MASKED, TEXT, TEXTS, as_strangers, ask_reflection, ask_the_hung, begin_heads,
+    KEYS, LONG, LOOK, MASKED, TEXT, TEXTS, as_client, as_strangers, ask_reflection, ask_the_hung, begin_heads,
     begin_over_grpc, break_over_grpc, check_health, churn, flood, flood_many, flood_over_grpc, frames,
     hold, keys, leave_pings_unread, leave_unread, lock_out, open_without_body, refresh_all,
     repeat_over_grpc, send_each, send_empty_data, upload, watch_health, watch_over_grpc,
@@ -235,6 +235,9 @@ class Attack:
     over_grpc: bool = False
     # Whether others connect again for each call. Then the attackers are other users.
     by_strangers: bool = False
+    # Whether the attacker is another user, in the client group. The connections of one user share the
+    # time of this user. So thousands of them are an attack on other users.
+    by_client: bool = False
     # After so many seconds the memory is read again.
     later: int = 2
     # Whether the daemon must have given its memory back after a minute.
@@ -368,9 +371,10 @@ ATTACKS = {
         quota=MESSAGES),
     "crowd": Attack(
         "4,000 connections with 64 KiB of calls each",
-        lambda path: flood_many(
-            path, 4_000, frames("GetWidget", 1, id="own"), frames("GetWidget", 1_200, id="own"), 1_200),
-        quota=RECEIVED, gives_back=True),
+        lambda path: as_client(
+            flood_many, path, 4_000, frames("GetWidget", 1, id="own"),
+            frames("GetWidget", 1_200, id="own"), 1_200),
+        quota=RECEIVED, by_client=True, gives_back=True),
     "kinds": Attack(
         "900 kinds of 250 expressions", lambda path: register(path, 900, 250), quota=KINDS),
     "kinds-at-once": Attack(
@@ -453,8 +457,8 @@ ATTACKS = {
     # The connections take some 40 KiB each.
     "grpc-crowd": Attack(
         "gRPC: 1,000 connections with 64 KiB of calls each",
-        lambda path: flood_over_grpc(path, 1_000, 390),
-        quota=MESSAGES + UNSENT + RECEIVED + 40, over_grpc=True),
+        lambda path: as_client(flood_over_grpc, path, 1_000, 390),
+        quota=MESSAGES + UNSENT + RECEIVED + 40, over_grpc=True, by_client=True),
     "grpc-pings": Attack(
         "gRPC: 8 s of PING on 16 connections",
         lambda path: repeat_over_grpc(path, 16, http2.frame(http2.PING, 0, 0, bytes(8)), 8),
@@ -462,7 +466,8 @@ ATTACKS = {
     # The connections take some 40 KiB each.
     "grpc-pings-unread": Attack(
         "gRPC: 10 s of PING on 900 connections, unread",
-        lambda path: leave_pings_unread(path, 900, 10), quota=UNSENT + 36, over_grpc=True),
+        lambda path: as_client(leave_pings_unread, path, 900, 10), quota=UNSENT + 36,
+        over_grpc=True, by_client=True),
     "grpc-windows": Attack(
         "gRPC: 8 s of WINDOW_UPDATE on 16 connections",
         lambda path: repeat_over_grpc(path, 16, http2.window_update(0, 1), 8), over_grpc=True),
