@@ -117,7 +117,7 @@ public struct FormField: Hashable, Sendable {
 
   /// The beginning of the words about a value without a field.
   public static func beginning(aboutUnknown name: String) -> String {
-    "The form has no field \"\(name.prefix(64))\""
+    "The form has no field \"\(name.prefix(64).withMarkedNewlines)\""
   }
 
   /// The values with one for each field. A field that was left out gets empty text, null if it

@@ -89,3 +89,11 @@ extension [String] {
     return low < count && self[low].hasSameBytes(as: text)
   }
 }
+
+extension StringProtocol {
+  /// The text with `⏎` in place of each newline. So a text of a user cannot look like another line of
+  /// a log.
+  package var withMarkedNewlines: String {
+    reduce(into: "") { $1.isNewline ? $0.append("⏎") : $0.append($1) }
+  }
+}

@@ -182,6 +182,18 @@ struct RefusedFormTests {
     #expect(scene.status("save", "errorMessage") == .string(words))
   }
 
+  @Test func `the name of a field cannot look like another line of the log`() throws {
+    var scene = try scene("{form: [{input: title}], id: f, on: {submit: save}}")
+    try submit(["title": "a", "x\nbundle b removed": .int(1)], "f", &scene)
+    let reports = scene.taken().compactMap { effect -> String? in
+      if case .report(let text) = effect { text } else { nil }
+    }
+    #expect(
+      reports == [
+        "bundle b: widget w: action save: The form has no field \"x⏎bundle b removed\"."
+      ])
+  }
+
   @Test func `the error of a refused form is cut`() throws {
     var scene = try scene(single)
     var values: ValueMap = [:]

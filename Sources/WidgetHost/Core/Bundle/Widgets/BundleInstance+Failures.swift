@@ -67,10 +67,11 @@ extension BundleInstance {
     guard known != failure || cause != .time else { return status }
     // Report only a new code: a source that fails every second would fill the log.
     let reported = known ?? (key.isForm ? standing[id].first { $0.key.isForm }?.value : nil)
+    let words = "\(place(id, key)): \(status.message.withMarkedNewlines)"
     if reported?.status.code != status.code {
-      effects.append(.report("\(place(id, key)): \(status.message)"))
+      effects.append(.report(words))
     } else if cause != .time || known?.isCleared == true, allowances.takeReport() {
-      effects.append(.report("\(place(id, key)): \(status.message) (again)"))
+      effects.append(.report("\(words) (again)"))
     }
     standing.set(id, key, failure)
     widgets.touch(id)
