@@ -153,4 +153,34 @@ extension FailureTests {
     scene.tell(.snapshot(Array(scene.widgets.values)))
     #expect(error(scene) == nil)
   }
+
+  /// `autosave` fails together with `save`.
+  @Test(arguments: [true, false], [true, false])
+  func `the failure of an inner action counts once for the next host`(
+    isCaught: Bool, isReload: Bool
+  ) throws {
+    let handler = isCaught ? ", catch: [{set: {note: error.message}}]" : ""
+    let bundle = try Scene.bundle(
+      """
+      actions:
+        save: {do: [{http: "http://h/x"}]\(handler)}
+        autosave: {do: save}
+      on: {go: autosave}
+      data: {note: ""}
+      """, permissions: "{hosts: [h]}")
+    var scene = try Scene(bundle)
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(scene.status("autosave") == .string("failure"))
+    #expect(scene.status("autosave", "inner") == .string("save"))
+    #expect(scene.status("save", "inner") == nil)
+    let before = error(scene)
+    #expect((before == nil) == isCaught)
+    scene.instance = BundleInstance(
+      bundle, generation: 2, folder: "/bundles/b", home: "/home/me", limits: HostLimits(),
+      isReload: isReload, seed: 8)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(error(scene) == before)
+    #expect(scene.instance.failures.count == (isCaught ? 0 : 1))
+  }
 }

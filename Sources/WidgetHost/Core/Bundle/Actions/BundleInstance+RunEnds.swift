@@ -63,6 +63,7 @@ extension BundleInstance {
       undo(frame, run.widgetID)
       status = mark(id, frame, status)
       setStatus(run.widgetID, frame.action.name, status, run: run)
+      if run.isMarked { note(innerFailureOf: frame.action.name, run.widgetID, run.markedName) }
       if !frame.action.name.isEmpty || (top == 0 && !run.isReported) {
         runs.reported(id)
         if !run.isAboutError {

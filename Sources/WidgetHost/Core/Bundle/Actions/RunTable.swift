@@ -63,6 +63,8 @@ struct Run: Sendable {
   fileprivate(set) var isReported = false
   /// Whether the failure is remembered.
   fileprivate(set) var isMarked = false
+  /// The innermost action with a name whose failure is remembered; empty if none has a name.
+  fileprivate(set) var markedName = ""
   /// Whether the run has begun an effect that must not happen twice, or that takes long. If so, the
   /// event need not come again.
   fileprivate(set) var hasActed = false
@@ -213,6 +215,7 @@ struct RunTable: Sendable {
     guard let ended = runs[id]?.frames.popLast() else { return }
     runs[id]?.isReported = ended.isReported
     runs[id]?.isMarked = true
+    if !ended.action.name.isEmpty { runs[id]?.markedName = ended.action.name }
   }
 
   /// The top action has failed, and has no handler.
@@ -221,6 +224,10 @@ struct RunTable: Sendable {
   /// The reason of the failure was reported.
   mutating func reported(_ id: UInt64) { runs[id]?.isReported = true }
 
-  /// The failure is remembered.
-  mutating func marked(_ id: UInt64) { runs[id]?.isMarked = true }
+  /// The failure of the top action is remembered.
+  mutating func marked(_ id: UInt64) {
+    guard let name = runs[id]?.frames.last?.action.name else { return }
+    runs[id]?.isMarked = true
+    runs[id]?.markedName = name
+  }
 }

@@ -28,9 +28,10 @@ extension BundleInstance {
     guard let state = widgets[id] else { return }
     let names = facts.kind.sources.enumerated().map { ($1.name, FailureKey.source($0)) }
     let actions = facts.kind.actions.keys.sorted().map { ($0, FailureKey.action($0)) }
+    let outer = outerFailures(id, facts)
     var inherited: [(name: String, key: FailureKey, status: ActionStatus)] = []
     for (name, key) in names + actions {
-      guard let status = self.failure(id, name) else { continue }
+      guard let status = self.failure(id, name), outer[name] == nil else { continue }
       var key = key
       if !status.fields.isEmpty {
         guard facts.hasForm(of: status, action: name) else {
@@ -43,8 +44,8 @@ extension BundleInstance {
       standing.set(
         id, key,
         StandingFailure(
-          status: status, names: [name], isCaught: facts.isCaught(key),
-          begun: known ?? uptime(of: status.since ?? now.wall)))
+          status: status, names: Set(outer.filter { $0.value == name }.keys).union([name]),
+          isCaught: facts.isCaught(key), begun: known ?? uptime(of: status.since ?? now.wall)))
       if case .source(let index) = key { armStaleness(id, index) }
       if isNoted(BundleInstance.clearedKey, id, name) { standing.clear(id, key) }
       inherited.append((name, key, status))
@@ -72,6 +73,19 @@ extension BundleInstance {
     standing.set(id, mark: WidgetError(joining: marks))
     let hasSourceFailure = marks.contains { $0.reason == BundleInstance.sourceFailed }
     if state.view.isStale, hasSourceFailure, !isStale(id) { widgets.set(id, isStale: false) }
+  }
+
+  /// The failed actions whose failure counts for an action that they run, with the name of that
+  /// action. If the version no longer has that action, the failure counts for the outer one.
+  private func outerFailures(_ id: WidgetID, _ facts: KindFacts) -> [String: String] {
+    var outer: [String: String] = [:]
+    for name in facts.kind.actions.keys {
+      guard let inner = innerFailure(of: name, id),
+        inner.isEmpty || facts.kind.actions[inner] != nil
+      else { continue }
+      outer[name] = inner
+    }
+    return outer
   }
 
   /// A failure as the widget's data has it.

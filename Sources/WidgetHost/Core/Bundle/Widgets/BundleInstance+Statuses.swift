@@ -56,6 +56,24 @@ extension BundleInstance {
     changeStatus(id, name) { $0[BundleInstance.delayedKey] = isUnderWay ? Value.bool(true) : nil }
   }
 
+  /// Notes in the status of an action that it has failed because an action that it runs has failed.
+  /// The failure counts there, so the next host, or version, does not count it again.
+  ///
+  /// - Parameter inner: the action that it runs; empty for one without a name.
+  mutating func note(innerFailureOf name: String, _ id: WidgetID, _ inner: String) {
+    changeStatus(id, name) { $0[BundleInstance.innerKey] = .string(inner) }
+  }
+
+  /// The action whose failure is the cause of a failure; nil if the action itself has failed.
+  func innerFailure(of name: String, _ id: WidgetID) -> String? {
+    guard case .map(let status)? = widgets.statuses(of: id)[name],
+      case .string(let inner)? = status[BundleInstance.innerKey]
+    else { return nil }
+    return inner
+  }
+
+  private static let innerKey = "inner"
+
   /// The key of the status of an action whose delay is under way.
   static let delayedKey = "delayed"
 
