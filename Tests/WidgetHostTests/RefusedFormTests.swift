@@ -161,6 +161,36 @@ struct RefusedFormTests {
     #expect(scene.status("save", "failed") == .bool(version.isRefused))
   }
 
+  @Test(arguments: [
+    // The field has the same rules, is not required, or has another limit. Other fields count for
+    // nothing, and nodes before it change the numbers of nodes.
+    ("{form: [{input: title, maxLength: 5, required: true}], id: f, on: {submit: save}}", true),
+    ("{form: [{input: title, maxLength: 5}], id: f, on: {submit: save}}", false),
+    (
+      "{form: [{input: title, maxLength: 50, required: true}], id: f, on: {submit: save}}", false
+    ),
+    (
+      "{form: [{label: x}, {input: y}, {input: title, maxLength: 5, required: true}], id: f, "
+        + "on: {submit: save}}", true
+    ),
+  ])
+  func `a version with another declaration of a wrong field ends its refusal`(
+    content: String, isRefused: Bool
+  ) throws {
+    var scene = try scene(
+      "{form: [{input: title, maxLength: 5, required: true}], id: f, on: {submit: save}}")
+    try submit(["title": Value.string("too long")], "f", &scene)
+    #expect(scene.widget?.error != nil)
+    let former = scene.instance
+    scene.instance = BundleInstance(
+      try Scene.bundle(form(content), permissions: ActionTests.hosts), generation: 2,
+      folder: "/bundles/b", home: "/home/me", limits: HostLimits(), isReload: true, seed: 8)
+    scene.instance.keepAges(of: former)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect((scene.widget?.error != nil) == isRefused)
+    #expect(scene.status("save", "failed") == .bool(isRefused))
+  }
+
   // MARK: - Words
 
   @Test func `only the status has the typed values`() throws {

@@ -3,14 +3,16 @@ import WidgetModel
 
 // Failures of a former host or version, which the statuses in the data of a widget have.
 extension BundleInstance {
-  /// Takes over the ages of failures from the former version in this process. The statuses have only
-  /// the time of the wall clock, which can have been set since.
+  /// Takes over the ages of failures, and the declared forms that have refused values, from the
+  /// former version in this process. The statuses have only the time of the wall clock, which can
+  /// have been set since.
   mutating func keepAges(of former: BundleInstance) {
-    var all: [WidgetID: [String: StandingFailure]] = [:]
+    var all: [WidgetID: [String: FormerFailure]] = [:]
     for id in former.sortedIDs {
       for (key, failure) in former.standing[id] {
         guard let name = former.statusName(id, key) else { continue }
-        all[id, default: [:]][name] = failure
+        all[id, default: [:]][name] = FormerFailure(
+          failure: failure, fields: former.facts(of: id)?.formFields(of: key) ?? [])
       }
     }
     standing.set(former: all)
@@ -34,13 +36,16 @@ extension BundleInstance {
       guard let status = self.failure(id, name), outer[name] == nil else { continue }
       var key = key
       if !status.fields.isEmpty {
-        guard facts.hasForm(of: status, action: name) else {
+        guard facts.hasForm(of: status, action: name, formerFields: former[name]?.fields ?? [])
+        else {
           forgetStatus(id, name)
           continue
         }
         key = .form(action: name, node: status.form)
       }
-      let known = former[name].flatMap { $0.since == status.since ? $0.begun : nil }
+      let known = former[name].map(\.failure).flatMap {
+        $0.since == status.since ? $0.begun : nil
+      }
       standing.set(
         id, key,
         StandingFailure(

@@ -50,6 +50,13 @@ struct StandingFailure: Hashable, Sendable {
   var since: Timestamp { status.since ?? .epoch }
 }
 
+/// A failure of the former version in this process.
+struct FormerFailure: Sendable {
+  var failure: StandingFailure
+  /// The fields of the form that has refused its values, as that version has declared them.
+  var fields: [FormField]
+}
+
 /// The failures of a bundle's widgets, and the marks that show them on the widgets.
 ///
 /// A call for a widget that was removed changes nothing.
@@ -67,7 +74,7 @@ struct StandingFailures: Sendable {
   private var states: [WidgetID: State] = [:]
   /// The failures of the former version in this process, by their status. Only they have the uptime
   /// at which they began.
-  private var former: [WidgetID: [String: StandingFailure]] = [:]
+  private var former: [WidgetID: [String: FormerFailure]] = [:]
   /// Changes whenever failures have changed.
   private(set) var version: UInt64 = 0
 
@@ -111,10 +118,10 @@ struct StandingFailures: Sendable {
 
   // MARK: The former version
 
-  mutating func set(former: [WidgetID: [String: StandingFailure]]) { self.former = former }
+  mutating func set(former: [WidgetID: [String: FormerFailure]]) { self.former = former }
 
   /// Forgets the failures of the former version of a widget.
-  mutating func takeFormer(_ id: WidgetID) -> [String: StandingFailure] {
+  mutating func takeFormer(_ id: WidgetID) -> [String: FormerFailure] {
     former.removeValue(forKey: id) ?? [:]
   }
 
