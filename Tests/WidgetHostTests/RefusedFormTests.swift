@@ -214,7 +214,7 @@ struct RefusedFormTests {
 
   @Test func `the name of a field cannot look like another line of the log`() throws {
     var scene = try scene("{form: [{input: title}], id: f, on: {submit: save}}")
-    try submit(["title": "a", "x\nbundle b removed": .int(1)], "f", &scene)
+    try submit(["title": .string("a"), "x\nbundle b removed": .int(1)], "f", &scene)
     let reports = scene.taken().compactMap { effect -> String? in
       if case .report(let text) = effect { text } else { nil }
     }
