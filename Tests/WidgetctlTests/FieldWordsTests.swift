@@ -17,6 +17,7 @@ struct FieldWordsTests {
     ("selector.labels[a]", "--selector a"),
     ("payload[button]", "the event's field button"),
     ("payload[values][title]", "the form's value title"),
+    ("payload[values][a\nb]", "the form's value a ⏎ b"),
     ("patch.release[0]", "--release"),
     ("widgets[3].id", "widgets[3].id"),
     ("resume_token", "resume_token"),

@@ -17,7 +17,7 @@ enum FieldWords {
     let key = field.dropFirst(head.count).dropFirst().prefix { $0 != "]" }
     let rest = field.dropFirst(head.count + key.count + 2)
     guard !key.isEmpty, let words = keyed[String(head)] else { return field }
-    return "\(words) \(key)\(rest)"
+    return "\(words) \(String(key).onOneLine)\(rest)"
   }
 
   /// The text with the words for each field that it names at the start of a line.
