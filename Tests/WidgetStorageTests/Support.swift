@@ -64,7 +64,7 @@ final class TemporaryFolder {
 extension SQLiteCommitLog {
   /// The copy of the removed store, when it is no longer being written.
   func endedCopy() throws -> SavedCopy {
-    for _ in 0..<60_000 {
+    for _ in 0..<900_000 {
       do throws(StorageError) { try check() } catch {
         guard case .removed(_, _, _, let copy) = error else { throw error }
         guard case .underWay = copy else { return copy }
