@@ -13,6 +13,13 @@ public struct CompiledExpression: Sendable {
   /// Constants that are probably mistakes. The expression is valid all the same.
   public let doubts: [ExpressionDoubt]
 
+  /// How it uses what it reads, sorted by the text. Each reference covers the uses below it.
+  public var uses: [ExpressionUse] {
+    distinctUses ?? references.map { ExpressionUse($0, .value) }
+  }
+
+  /// Nil if each reference is used for its value.
+  private let distinctUses: [ExpressionUse]?
   private let program: Program
   private let limits: ExpressionLimits
 
@@ -40,6 +47,7 @@ public struct CompiledExpression: Sendable {
     program = result.program
     resultType = result.type
     references = result.references
+    distinctUses = result.uses
     doubts = result.doubts
     limits = environment.limits
   }
@@ -107,6 +115,8 @@ public struct CompiledExpression: Sendable {
 
   /// The approximate memory of the expression, in bytes, as quotas count it.
   public var memoryBytes: Int {
-    references.reduce(128 + source.utf8.count + program.memoryBytes) { $0 + $1.memoryBytes }
+    let own = 128 + source.utf8.count + program.memoryBytes
+    let used = (distinctUses ?? []).map(\.reference)
+    return (references + used).reduce(own) { $0 + $1.memoryBytes }
   }
 }

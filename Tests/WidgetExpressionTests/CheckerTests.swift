@@ -48,6 +48,54 @@ struct CheckerTests {
     #expect(expression.references.map(\.description) == references)
   }
 
+  @Test(
+    arguments: [
+      ("data.cpu.total > 0.5", ["data.cpu.total"]), ("data.cpu['total']", ["data.cpu.total"]),
+      ("has(event.x.y)", ["has(event.x.y)"]),
+      ("has(event.x) ? event.x.y : 0", ["event.x.y", "has(event.x)"]),
+      ("'total' in data.cpu", ["has(data.cpu.total)"]), ("'name' in data", ["has(data.name)"]),
+      ("parameters.key in data.cpu", ["has(data.cpu[*])", "parameters.key"]),
+      ("1.5 in data.load", ["data.load"]),
+      ("data.name == null", ["data.name == null"]), ("null != data", ["data == null"]),
+      ("data.cpu == {}", ["has(data.cpu[*])"]), ("data.name == ''", ["data.name"]),
+      ("type(event.x) == null_type", ["event.x == null"]),
+      ("size(data) + data.cpu.size()", ["has(data.cpu[*])", "has(data[*])"]),
+      ("size(data.name) + size(data.load) + size(event)", ["data.load", "data.name", "event"]),
+      ("theme[parameters.key].x", ["parameters.key", "theme[*].x"]),
+      ("theme[parameters.key] == null", ["parameters.key", "theme[*] == null"]),
+      ("data.cpu.exists(k, k == 'total')", ["has(data.cpu[*])"]),
+      ("data.cpu.exists(k, v, v > 0.5)", ["data.cpu[*]", "has(data.cpu[*])"]),
+      ("theme.all(k, v, has(v.x))", ["has(theme[*])", "has(theme[*].x)"]),
+      ("data.cpu.map(k, data.cpu[k])", ["data.cpu[*]", "has(data.cpu[*])"]),
+      ("data.items.map(x, x.n)", ["data.items"]),
+      ("cel.bind(c, data.cpu, c.total)", ["data.cpu.total"]),
+      ("cel.bind(c, data.cpu, cel.bind(d, c, 'total' in d))", ["has(data.cpu.total)"]),
+      ("cel.bind(h, has(event.x), h)", ["has(event.x)"]), ("cel.bind(c, data.cpu, 1)", []),
+      ("cel.bind(c, data.name, c + c)", ["data.name"]),
+      // The checker does not follow variables of long paths.
+      ("cel.bind(c, event.a.b.c.d.e.f.g.h.i, c.x)", ["event.a.b.c.d.e.f.g.h.i"]),
+    ] as [(String, [String])])
+  func `the checker knows which values an expression uses`(source: String, uses: [String]) throws {
+    let expression = try CompiledExpression(source, in: Sample.environment)
+    #expect(expression.uses.map(\.description) == uses)
+  }
+
+  @Test(
+    arguments: [
+      ("cel.bind(c, data.cpu, c.total)", ["data.cpu"]), ("cel.bind(c, data.cpu, 1)", ["data.cpu"]),
+      ("'name' in data", ["data"]), ("size(data.cpu)", ["data.cpu"]),
+      ("data.cpu.exists(k, v, v > 0.5)", ["data.cpu"]), ("theme.all(k, v, has(v.x))", ["theme"]),
+      ("theme[parameters.key].x", ["parameters.key", "theme"]),
+      ("has(theme[parameters.key].x)", ["parameters.key", "theme"]),
+      ("data.name == null", ["data.name"]),
+    ] as [(String, [String])])
+  func `a test of presence is a reference like any other`(
+    source: String, references: [String]
+  ) throws {
+    let expression = try CompiledExpression(source, in: Sample.environment)
+    #expect(expression.references.map(\.description) == references)
+  }
+
   @Test(arguments: [
     (
       "data.load.sortBy(x, x, 'desc')", 11,

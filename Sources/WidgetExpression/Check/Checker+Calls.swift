@@ -19,7 +19,9 @@ extension Checker {
             + meant.form(meant.rawValue), at: offset)
         return Typed(type: .dyn, code: fail(.unchecked, "no such function '\(name)'", at: offset))
       }
-      let typed = arguments.map { check($0) }
+      let typed =
+        arguments.count == 1
+        ? [argument(arguments[0], of: name)] : arguments.map { check($0) }
       return function(name, typed, isAbsolute: isAbsolute, at: node)
     }
     // `math.abs(x)` reads like a method of a variable `math`.
@@ -49,7 +51,7 @@ extension Checker {
         }
       }
     }
-    let base = check(target)
+    let base = arguments.isEmpty ? argument(target, of: name) : check(target)
     if wantsProblems, resemblesMacro(name, arguments) {
       return unknownMethod(name, argumentCount: arguments.count + 1, at: tree.offsets[node])
     }
@@ -275,14 +277,15 @@ extension Checker {
   // MARK: Macros
 
   mutating func macro(_ macro: SyntaxTree.Macro, at node: Int) -> Typed {
-    let range = check(macro.range)
+    let (range, reference) = access(macro.range)
     let depth = locals.count
     defer { locals.removeSubrange(depth...) }
+    let (first, second) = partsOfVariables(of: macro, reference, range.type)
     let types =
       macro.kind == .bind
       ? (range.type, .dyn) : elementTypes(of: range, macro, at: tree.offsets[node])
-    locals.append((macro.variables[0], types.0))
-    if macro.variables.count > 1 { locals.append((macro.variables[1], types.1)) }
+    locals.append((macro.variables[0], types.0, first))
+    if macro.variables.count > 1 { locals.append((macro.variables[1], types.1, second)) }
     builder.localCount = max(builder.localCount, locals.count)
 
     var condition: Typed?

@@ -1,7 +1,7 @@
 /// Names, fields and indexes, which an expression reads.
 extension Checker {
-  /// A name, field or index, with its reference if that is known without evaluating. The caller
-  /// records the reference, or the longer one it makes of it.
+  /// A name, field or index, with its reference. A key that only the evaluation knows is the step
+  /// `any`. The caller notes the reference, or the longer one it makes of it.
   mutating func access(_ node: Int) -> (Typed, ExpressionReference?) {
     let offset = tree.offsets[node]
     switch tree[node] {
@@ -10,12 +10,6 @@ extension Checker {
       guard case .select(let operand, let field) = tree[node] else { return unknown(node) }
       let (base, reference) = access(operand)
       return select(base, field, reference, at: offset)
-    case .has(let operand, let field):
-      let (base, reference) = access(operand)
-      _ = fieldType(base.type, field, at: offset)
-      let name = builder.name(field)
-      let code = builder.emit(.has(base.code, name: name), at: offset)
-      return (Typed(type: .bool, code: code), reference?.appending(.field(field)))
     case .index(let operand, let index):
       let (base, reference) = access(operand)
       let key = check(index)
@@ -32,12 +26,21 @@ extension Checker {
       switch constant {
       case .string(let name): return (typed, reference.appending(.field(name)))
       case .int(let number): return (typed, reference.appending(.index(number)))
-      default:
-        references.insert(reference)
-        return (typed, nil)
+      default: return (typed, reference.appending(.any))
       }
     default: return (check(node), nil)
     }
+  }
+
+  /// `has(operand.field)`.
+  mutating func has(_ operand: Int, _ field: String, at node: Int) -> Typed {
+    let offset = tree.offsets[node]
+    let (base, reference) = access(operand)
+    _ = fieldType(base.type, field, at: offset)
+    let name = builder.name(field)
+    let code = builder.emit(.has(base.code, name: name), at: offset)
+    if let reference { note(reference.appending(.field(field)), .presence) }
+    return Typed(type: .bool, code: code)
   }
 
   private mutating func select(
@@ -69,7 +72,7 @@ extension Checker {
     var used = 1
     if !isAbsolute, let slot = locals.lastIndex(where: { $0.name == first }) {
       let code = builder.emit(.local(Int32(slot)), at: parts[0].offset)
-      result = (Typed(type: locals[slot].type, code: code), nil)
+      result = (Typed(type: locals[slot].type, code: code), locals[slot].reference)
     } else {
       guard let (named, count) = longestName(parts, isAbsolute) else { return nil }
       (result, used) = (named, count)

@@ -16,18 +16,25 @@ struct Checker {
   let functions: FunctionTable
   var solver = TypeSolver()
   var builder = ProgramBuilder()
+  /// The references that are used for their values.
   var references: Set<ExpressionReference> = []
+  /// All other references.
+  var dependencies: Set<ExpressionReference> = []
+  /// All uses but those of `references`.
+  var uses: Set<ExpressionUse> = []
   private(set) var problems: [ExpressionError.Problem] = []
   var doubts: [ExpressionDoubt] = []
   /// The unknown variables that have been reported.
   var reportedNames: Set<String> = []
-  /// The variables of macros around the current place, innermost last; an index is a slot.
-  var locals: [(name: String, type: ExpressionType)] = []
+  /// The variables of macros around the current place, innermost last; an index is a slot. The
+  /// reference is the part that the variable stands for.
+  var locals: [(name: String, type: ExpressionType, reference: ExpressionReference?)] = []
 
   struct Result {
     let program: Program
     let type: ExpressionType
     let references: [ExpressionReference]
+    let uses: [ExpressionUse]?
     let doubts: [ExpressionDoubt]
   }
 
@@ -45,10 +52,11 @@ struct Checker {
       let sorted = checker.problems.sorted { $0.offset < $1.offset }
       throw ExpressionError(problems: sorted, source: text)
     }
+    let (references, uses) = checker.reads()
     return Result(
       program: Program(checker.builder, root: root.code, source: text, environment: environment),
       type: checker.solver.final(root.type),
-      references: ExpressionReference.minimal(checker.references), doubts: checker.doubts)
+      references: references, uses: uses, doubts: checker.doubts)
   }
 
   private init(_ tree: SyntaxTree, _ text: String, _ environment: ExpressionEnvironment) {
@@ -72,10 +80,11 @@ struct Checker {
     switch tree[node] {
     case .literal(let value):
       return Typed(type: Self.type(of: value), code: builder.constant(value, at: offset))
-    case .identifier, .select, .index, .has:
+    case .identifier, .select, .index:
       let (typed, reference) = access(node)
-      if let reference { references.insert(reference) }
+      if let reference { note(reference) }
       return typed
+    case .has(let operand, let field): return has(operand, field, at: node)
     case .call(let name, let target, let arguments, let isAbsolute):
       return call(name, target, arguments, isAbsolute: isAbsolute, at: node)
     case .not(let operand):
@@ -88,8 +97,12 @@ struct Checker {
         resolve(Self.negation, [typed], "-", at: offset), .negate(typed.code), at: node)
     case .arithmetic(let first, let links): return arithmetic(first, links, at: node)
     case .comparison(let comparison, let left, let right):
-      let a = check(left)
-      let b = comparison == .isIn ? container(right, of: a) : check(right)
+      let isEquality = comparison == .equal || comparison == .notEqual
+      let a = isEquality ? compared(left, with: right) : check(left)
+      let b =
+        isEquality
+        ? compared(right, with: left)
+        : comparison == .isIn ? container(right, of: a) : check(right)
       let type = resolve(Self.overloads(of: comparison), [a, b], comparison.rawValue, at: offset)
       return emit(type, .comparison(comparison, a.code, b.code), at: node)
     case .and(let operands):
@@ -115,12 +128,19 @@ struct Checker {
   private mutating func container(_ node: Int, of key: Typed) -> Typed {
     let (typed, reference) = access(node)
     guard let reference else { return typed }
-    if case .map = solver.resolved(typed.type),
-      case .string(let name)? = builder.constant(key.code)
-    {
-      references.insert(reference.appending(.field(name)))
+    guard hasEntries(typed.type) else {
+      note(reference)
+      return typed
+    }
+    guard case .string(let name)? = builder.constant(key.code) else {
+      note(reference.appending(.any), .presence)
+      return typed
+    }
+    let entry = reference.appending(.field(name))
+    if case .map = solver.resolved(typed.type) {
+      note(entry, .presence)
     } else {
-      references.insert(reference)
+      note(entry, .presence, dependency: reference)
     }
     return typed
   }

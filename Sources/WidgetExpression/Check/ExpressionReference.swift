@@ -11,12 +11,15 @@ public struct ExpressionReference: Hashable, Sendable, CustomStringConvertible {
   public enum Step: Hashable, Sendable {
     case field(String)
     case index(Int64)
+    /// A step whose key only the evaluation knows. Only the paths of an ``ExpressionUse`` have it.
+    case any
 
     /// Names are compared byte by byte, as the fields of a map are.
     public static func == (a: Step, b: Step) -> Bool {
       switch (a, b) {
       case (.field(let x), .field(let y)): x.hasSameBytes(as: y)
       case (.index(let x), .index(let y)): x == y
+      case (.any, .any): true
       default: false
       }
     }
@@ -34,6 +37,7 @@ public struct ExpressionReference: Hashable, Sendable, CustomStringConvertible {
     path.reduce(variable) { text, step in
       switch step {
       case .index(let index): return "\(text)[\(index)]"
+      case .any: return "\(text)[*]"
       case .field(let name):
         let isPlain =
           !name.isEmpty && !isDigit(name.utf8.first)
@@ -49,6 +53,12 @@ public struct ExpressionReference: Hashable, Sendable, CustomStringConvertible {
       guard case .field(let name) = step else { return sum + 16 }
       return sum + 16 + name.utf8.count
     }
+  }
+
+  /// The reference up to its first step `any`.
+  var known: ExpressionReference {
+    guard let end = path.firstIndex(of: .any) else { return self }
+    return ExpressionReference(variable, Array(path[..<end]))
   }
 
   /// The references that are not parts of others, sorted by their text.
