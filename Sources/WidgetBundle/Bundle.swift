@@ -118,14 +118,15 @@ public struct BundleKind: Sendable {
   }
 }
 
-/// The names that the expressions of one content template read. They decide which failures the
-/// content shows.
+/// The parts of the status that the expressions of one content template read. They decide which
+/// failures the content shows. A test whether a status exists shows no failure.
 public struct ContentReads: Hashable, Sendable {
   /// The families of the template; empty for all families that no other template names.
   public var families: [Family]
   /// What it reads of the statuses of sources and actions, by their name.
   public var statuses: [String: StatusReads]
-  /// Whether the template reads the status of all sources and actions.
+  /// Whether the template reads the status as a whole, or with a computed name, so that it can show
+  /// each failure.
   public var readsAllStatuses: Bool
   /// Data keys for which the template shows only a placeholder while they are null.
   public var placeholderKeys: Set<String>

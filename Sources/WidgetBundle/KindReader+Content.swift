@@ -80,7 +80,7 @@ extension KindReader {
     let reader = TemplateReader(self)
     var reads = ContentReads(families: families)
     reading.onCompiled = { expression in
-      for reference in expression.references { reads.add(reference) }
+      for use in expression.uses { reads.add(use) }
     }
     defer { reading.onCompiled = nil }
     guard let root = reader.node(item, contentVariables(), form: nil, isRoot: true) else { return }
@@ -164,32 +164,54 @@ extension KindReader {
 
 extension ContentReads {
   /// `status.feed.title`, or `data.status.feed.title`, reads the status of `feed`.
-  fileprivate mutating func add(_ reference: ExpressionReference) {
-    var path = reference.path[...]
-    if reference.variable == "data" {
-      guard let first = path.first else { return readsAllStatuses = true }
-      guard first == .field(BundleScope.statusKey) else { return }
+  fileprivate mutating func add(_ use: ExpressionUse) {
+    var path = use.reference.path[...]
+    switch use.reference.variable {
+    case "status": break
+    case "data":
+      // Nobody reads a failure in `data` as a whole, or in the value of a computed key.
+      guard case .field(BundleScope.statusKey)? = path.first else { return }
       path = path.dropFirst()
-    } else if reference.variable != "status" {
-      return
+    default: return
     }
-    guard case .field(let name)? = path.first else { return readsAllStatuses = true }
-    statuses[name, default: StatusReads()].add(path.dropFirst())
+    switch path.first {
+    case nil:
+      if use.kind == .value { readsAllStatuses = true }
+    case .field(let name)?:
+      statuses[name, default: StatusReads()].add(path.dropFirst(), use.kind)
+    case .any?, .index?:
+      var computed = StatusReads()
+      computed.add(path.dropFirst(), use.kind)
+      if computed.tellsFailures { readsAllStatuses = true }
+    }
   }
 }
 
 extension StatusReads {
-  /// Adds a path in the status: `message`, `fields`, `fields.title`.
-  fileprivate mutating func add(_ path: ArraySlice<ExpressionReference.Step>) {
-    guard case .field(let key)? = path.first else { return tellsFailures = true }
-    guard key == "fields" else {
-      if StatusReads.failureKeys.contains(key) { tellsFailures = true }
-      return
+  /// Adds a use of a path in the status: `message`, `fields`, `fields.title`.
+  fileprivate mutating func add(
+    _ path: ArraySlice<ExpressionReference.Step>, _ use: ExpressionUse.Kind
+  ) {
+    switch path.first {
+    case .field("fields")?: addFields(path.dropFirst().first, use)
+    case .field(let key)?:
+      // All keys always exist. Of those that tell of a failure, only `since` can be null.
+      let isTold = use == .value || use == .null && key == "since"
+      if isTold, StatusReads.failureKeys.contains(key) { tellsFailures = true }
+    case nil, .any?, .index?:
+      // Each source and action always has a status.
+      if use == .value { tellsFailures = true }
     }
-    if case .field(let field)? = path.dropFirst().first {
-      fields.insert(field)
-    } else {
-      readsAllFields = true
+  }
+
+  /// Adds a use of `fields`, or of a field in it. A field is there only if its value is wrong, so a
+  /// test of its presence shows the refusal.
+  private mutating func addFields(_ step: ExpressionReference.Step?, _ use: ExpressionUse.Kind) {
+    switch step {
+    case .field(let field)?: fields.insert(field)
+    case .any?, .index?: readsAllFields = true
+    case nil:
+      if use == .value { readsAllFields = true }
     }
   }
 }

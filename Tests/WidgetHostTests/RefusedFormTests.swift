@@ -39,6 +39,10 @@ struct RefusedFormTests {
     Shown(label: "=status.save.progress == null ? \"a\" : \"b\"", isShown: false),
     Shown(label: "=status.save.failed ? \"a\" : \"b\"", isShown: true),
     Shown(label: "=status.save.code", isShown: true),
+    Shown(label: "=has(status.save) ? \"a\" : \"b\"", isShown: false),
+    Shown(label: "=\"save\" in status ? \"a\" : \"b\"", isShown: false),
+    Shown(label: "=has(status.save.failed) ? \"a\" : \"b\"", isShown: false),
+    Shown(label: "=has(status.save.fields) ? \"a\" : \"b\"", isShown: false),
   ])
   func `content that does not tell of a failure does not hide it`(shown: Shown) throws {
     var scene = try scene(
@@ -48,6 +52,21 @@ struct RefusedFormTests {
     try submit(good, "f", &scene)
     try scene.answer(scene.webRequest()?.id, 500)
     #expect((scene.widget?.error == nil) == shown.isShown)
+  }
+
+  @Test(arguments: [
+    "\"title\" in status.save.fields", "has(status.save.fields.title)",
+    "size(status.save.fields) > 0", "status.save.fields == {}",
+    "status.save.fields.exists(f, f == \"title\")", "status.save.fields.exists(f, m, m != \"\")",
+  ])
+  func `a test for a wrong field shows the refusal, and no other failure`(test: String) throws {
+    var scene = try scene(
+      "{stack: [{label: '=\(test) ? \"a\" : \"b\"'}, \(single)]}")
+    try submit([:], "f", &scene)
+    #expect(scene.widget?.error == nil)
+    try submit(good, "f", &scene)
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(scene.widget?.error != nil)
   }
 
   @Test(
