@@ -70,4 +70,19 @@ extension FailureTests {
     #expect((error(scene) == nil) == mention.isShown)
     #expect(scene.instance.failures.isEmpty == mention.isShown)
   }
+
+  @Test func `the status of all actions does not show steps without a name`() throws {
+    var scene = try Scene(
+      """
+      actions: {save: {do: [{http: "http://h/x"}]}}
+      on: {go: save, other: [{http: "http://h/y"}]}
+      content: {label: '=status.exists(k, s, s.failed) ? "bad" : "good"'}
+      """, permissions: "{hosts: [h]}")
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(error(scene) == nil)
+    try scene.event("other")
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(error(scene)?.all.map { $0.message.prefix { $0 != ":" } } == ["on other"])
+  }
 }

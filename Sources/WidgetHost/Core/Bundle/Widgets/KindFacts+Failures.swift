@@ -24,8 +24,10 @@ extension KindFacts {
     if failure.isCaught { return true }
     guard !key.isMarkedByClients, let reads = reads(for: widget) else { return false }
     guard case .form(let action, let node) = key else {
-      return reads.readsAllStatuses
-        || failure.names.contains { reads.statuses[$0]?.tellsFailures == true }
+      // Steps without a name have no status.
+      return failure.names.contains {
+        reads.readsAllStatuses || reads.statuses[$0]?.tellsFailures == true
+      }
     }
     // A later run, or another form, can have replaced the refusal in the status.
     guard case .map(let statuses)? = widget.data[BundleScope.statusKey],
