@@ -166,13 +166,13 @@ extension TemplateReader {
     // reported, too.
     var source: String?
     var valueType = ExpressionType.dyn
-    var references: [ExpressionReference] = []
+    var dataKeys: Set<String> = []
     if let fromItem = object["from"] {
       let from = reading.expression(
         fromItem, variables, giving: wanted, orText: true, for: purpose)
       if let from {
         (source, valueType) = (from.compiled.source, from.compiled.resultType)
-        references = from.compiled.references.filter { $0.variable == "data" }
+        dataKeys = from.compiled.dataKeys
         if !hasMore { checkConstants(of: from, property, nodeType, fromItem) }
       }
     } else if let valueItem = object["value"] {
@@ -184,7 +184,7 @@ extension TemplateReader {
       if case .expression(let expression)? = value {
         (source, valueType) = (expression.compiled.source, expression.compiled.resultType)
         if !hasMore { checkConstants(of: expression, property, nodeType, valueItem) }
-        references = expression.compiled.references.filter { $0.variable == "data" }
+        dataKeys = expression.compiled.dataKeys
       } else if let value {
         source = CELText.source(of: value)
         if !hasMore { checkParts(of: value, property, nodeType, valueItem) }
@@ -207,7 +207,7 @@ extension TemplateReader {
     guard let source else { return nil }
     var binding = Binding(source)
     if let item = object["placeholder"] {
-      for case .field(let key)? in references.map(\.path.first) { placeholderKeys.insert(key) }
+      placeholderKeys.formUnion(dataKeys)
       if type == .string, case .scalar(let text, isPlain: true) = item.node.content {
         binding.value = .string(text.droppingEscape)
       } else if let value = reading.constant(item) {
@@ -317,5 +317,16 @@ extension TemplateReader {
     }
     if !text.isEmpty || parts.isEmpty { parts.append(CELText.literal(.string(text))) }
     return parts.joined(separator: " + ")
+  }
+}
+
+extension CompiledExpression {
+  /// The keys of `data` whose values the expression uses.
+  fileprivate var dataKeys: Set<String> {
+    var keys: Set<String> = []
+    for use in uses where use.kind == .value && use.reference.variable == "data" {
+      if case .field(let key)? = use.reference.path.first { keys.insert(key) }
+    }
+    return keys
   }
 }

@@ -85,4 +85,15 @@ extension FailureTests {
     try scene.answer(scene.webRequest()?.id, 500)
     #expect(error(scene)?.all.map { $0.message.prefix { $0 != ":" } } == ["on other"])
   }
+
+  @Test func `a test whether data is null shows no placeholder`() throws {
+    var scene = try Scene(
+      """
+      data: {note: {type: string}}
+      sources: {note: {file: "${bundle}/note", set: {note: result}}}
+      content: {label: {value: '=data.note == null ? "none" : "some"', placeholder: Nothing}}
+      """)
+    scene.tell(.failed(try need(scene.fileRequest()).id, Failure("NOT_FOUND", "there is no file")))
+    #expect(error(scene)?.reason == "SOURCE_FAILED")
+  }
 }
