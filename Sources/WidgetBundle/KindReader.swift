@@ -296,14 +296,6 @@ final class KindReader {
     .record(RecordType(kind.parameters, isOpen: kind.isOpen))
   }
 
-  private func eventType(_ payload: ExpressionType) -> ExpressionType {
-    .record(
-      RecordType([
-        "name": .string, "node": .string, "row": .string, "rows": .list(.string),
-        "payload": payload, "time": .timestamp,
-      ]))
-  }
-
   /// The payload of an event, as far as it is declared.
   func payloadType(_ event: String) -> ExpressionType {
     kind.events.first { $0.name == event }.map {
@@ -322,7 +314,7 @@ final class KindReader {
     let types: [BundleScope.Slot: ExpressionType] = [
       .data: dataType, .parameters: parametersType, .status: statusType,
       .widget: WidgetVariable.type,
-      .event: eventType(payload), .result: result,
+      .event: EventVariable.type(payload: payload), .result: result,
       .error: .record(RecordType(["code": .string, "title": .string, "message": .string])),
       .now: .timestamp, .bundle: .record(RecordType(["id": .string, "version": .string])),
       .nodes: nodesType,
@@ -350,7 +342,7 @@ final class KindReader {
     Variables(
       [
         ExpressionVariable("data", dataType), ExpressionVariable("parameters", parametersType),
-        ExpressionVariable("event", eventType(payload)),
+        ExpressionVariable("event", EventVariable.type(payload: payload)),
         ExpressionVariable("widget", WidgetVariable.type),
         ExpressionVariable("now", .timestamp), ExpressionVariable("nodes", nodesType),
       ], timeZones: reading.timeZones)

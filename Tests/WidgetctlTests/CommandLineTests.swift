@@ -335,6 +335,42 @@ struct CommandLineTests {
     }
   }
 
+  @Test(arguments: [
+    ("status.load.failed", "1:1: the variable 'status' has no value; give --widget ID\n"),
+    ("widget.stale", "give --widget ID\n"), ("entry.date == null", "give --widget ID\n"),
+    ("data.n > 1", "give --data FILE or --widget ID\n"),
+    ("parameters.n > 1", "give --parameters FILE or --widget ID\n"),
+    ("event.payload.n", "'event' has no value; give --event FILE"),
+    ("nodes.title.value", "'nodes' has no value; give --event FILE"),
+  ])
+  func `eval says which option gives a value to a variable`(source: String, words: String) {
+    let failure = #expect(throws: CommandFailure.self) {
+      try EvalCommand.evaluate(source, SlotBindings([]))
+    }
+    #expect(failure?.message.contains(words) == true, "\(failure?.message ?? "")")
+    #expect(failure?.message.hasSuffix("  | ^") == true, "\(failure?.message ?? "")")
+  }
+
+  @Test(arguments: [
+    ("event.paylod", "unknown field 'paylod'; did you mean 'payload'?"),
+    ("event.rwo == ''", "unknown field 'rwo'; did you mean 'row'?"),
+  ])
+  func `eval knows the fields of an event`(source: String, words: String) {
+    let failure = #expect(throws: CommandFailure.self) {
+      try EvalCommand.evaluate(source, SlotBindings([]))
+    }
+    #expect(failure?.message.contains(words) == true, "\(failure?.message ?? "")")
+  }
+
+  @Test func `eval reads the values of a form by their names`() throws {
+    let event: ValueMap = ["payload": .map(["values": .map(["title": .string("Tea")])])]
+    let none: [ExpressionValue?] = Array(repeating: nil, count: 7)
+    let bindings = none + [EvalCommand.nodes(of: event)]
+    #expect(
+      try EvalCommand.evaluate("nodes.title.value", SlotBindings(bindings)) == .string("Tea"))
+    #expect(EvalCommand.nodes(of: ["payload": .map([:])]) == .null)
+  }
+
   @Test func `an unknown command is found among the arguments`() {
     #expect(ArgumentOrder.unknownCommand(["frob", "ls"]) == "frob")
     #expect(ArgumentOrder.unknownCommand(["help", "frob"]) == "frob")

@@ -10,12 +10,13 @@ struct EvalCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "eval", abstract: "Evaluate an expression as in a kind.",
     discussion: """
-      Expressions are CEL. The expression can read `data`, `parameters`, `event`, `entry` and \
-      `now`. --data and --parameters each read a JSON or YAML object. With --widget, the command \
-      asks a daemon for the data and parameters of this widget. Without --widget, it needs no \
-      daemon. With --widget, the expression can also read `status`, and `widget` with `stale` and \
-      `error`, like --where of other commands. `entry` is then the current entry of the widget's \
-      timeline.
+      Expressions are CEL. The expression can read `now`. --data, --parameters and --event each \
+      read a JSON or YAML object, which is the variable of this name. If `event` is the event of \
+      a form, with `payload.values`, the expression can also read `nodes`. With --widget, the \
+      command asks a daemon for the data and parameters of this widget. Without --widget, it \
+      needs no daemon. With --widget, the expression can also read `status`, and `widget` with \
+      `stale` and `error`, like --where of other commands. `entry` is then the current entry of \
+      the widget's timeline.
 
       If the expression has a mistake or its evaluation fails, the command prints the place and \
       exits with status 10. Put `--` before an expression \
@@ -68,8 +69,9 @@ struct EvalCommand: AsyncParsableCommand {
     let source = expression == "-" ? try Input.text("-") : expression
     let session = widget == nil ? global.session(socketPath: "") : try global.session()
     var bindings: [ExpressionValue?] = [
-      ExpressionValue(try object(data)), ExpressionValue(try object(parameters)), nil, nil,
-      .timestamp(Timestamp.wallClock()), nil, EvalCommand.entry(nil),
+      try object(data).map { ExpressionValue($0) },
+      try object(parameters).map { ExpressionValue($0) }, nil, nil,
+      .timestamp(Timestamp.wallClock()), nil, nil,
     ]
     if let widget {
       bindings = EvalCommand.bindings(
@@ -77,7 +79,10 @@ struct EvalCommand: AsyncParsableCommand {
           GetWidgetRequest(id: widget), options: session.options
         ).widget)
     }
-    bindings[2] = ExpressionValue(try object(event))
+    if let event = try object(event) {
+      bindings[2] = ExpressionValue(event)
+      bindings.append(EvalCommand.nodes(of: event))
+    }
     let result = try EvalCommand.evaluate(source, SlotBindings(bindings))
     session.printer.print(result) {
       if case .string(let text) = result {
@@ -87,9 +92,9 @@ struct EvalCommand: AsyncParsableCommand {
     }
   }
 
-  /// The object in a file; empty if no file is named.
-  private func object(_ name: String?) throws -> ValueMap {
-    guard let name else { return [:] }
+  /// The object in a file; nil if no file is named.
+  private func object(_ name: String?) throws -> ValueMap? {
+    guard let name else { return nil }
     let label = name == "-" ? "standard input" : name
     let documents = try DocumentReader.documents(try Input.text(name), name: label)
     guard documents.count == 1, case .map(let map) = documents[0] else {
@@ -107,7 +112,7 @@ struct EvalCommand: AsyncParsableCommand {
     return ValueMap(entries)
   }
 
-  /// The variables of `compile`, in its order; without an event.
+  /// The variables of `compile`, in its order; without an event and its nodes.
   static func bindings(of widget: Widget) -> [ExpressionValue?] {
     var state = WidgetVariable.values(of: widget)
     state["stale"] = .bool(widget.isStale)
@@ -117,6 +122,14 @@ struct EvalCommand: AsyncParsableCommand {
       ExpressionValue(state), .timestamp(Timestamp.wallClock()),
       ExpressionValue(widget.data["status"] ?? .map([:])), entry(widget.timeline?.current),
     ]
+  }
+
+  /// The variable `nodes`: the values of a submitted form; null for other events.
+  static func nodes(of event: ValueMap) -> ExpressionValue {
+    guard case .map(let payload)? = event["payload"], case .map(let values)? = payload["values"]
+    else { return .null }
+    return ExpressionValue(
+      ValueMap(values.entries.map { .init(key: $0.key, value: .map(["value": $0.value])) }))
   }
 
   /// The variable `entry`. Without an entry, its date and its score are null.
@@ -132,17 +145,34 @@ struct EvalCommand: AsyncParsableCommand {
     try CompiledExpression(
       NullText.comparingEmpty("widget.error", in: source),
       in: ExpressionEnvironment(
-        variables: ["data", "parameters", "event"].map { ExpressionVariable($0) }
-          + [
-            ExpressionVariable("widget", widgetType), ExpressionVariable("now", .timestamp),
-            ExpressionVariable("status"), ExpressionVariable("entry"),
-          ],
+        variables: [
+          ExpressionVariable("data"), ExpressionVariable("parameters"),
+          ExpressionVariable("event", EventVariable.type(payload: .dyn)),
+          ExpressionVariable("widget", widgetType), ExpressionVariable("now", .timestamp),
+          ExpressionVariable("status"), ExpressionVariable("entry"), ExpressionVariable("nodes"),
+        ],
         timeZones: SystemTimeZones().rules))
   }
 
   /// The type of `widget`, which has two more fields than in expressions of kinds.
   private static let widgetType = ExpressionType.record(
     RecordType(WidgetVariable.fields.merging(["stale": .bool, "error": .string]) { _, new in new }))
+
+  /// The options that give values to variables.
+  private static let options: [(variable: String, option: String)] = [
+    ("data", "--data FILE or --widget ID"), ("parameters", "--parameters FILE or --widget ID"),
+    ("event", #"--event FILE, with an object such as {"name": "press", "payload": {"n": 1}}"#),
+    ("nodes", #"--event FILE, with a form's values: {"payload": {"values": {"title": "Tea"}}}"#),
+    ("widget", "--widget ID"), ("status", "--widget ID"), ("entry", "--widget ID"),
+  ]
+
+  /// The option for a variable without a value, such as `; give --widget ID`. Empty for other errors.
+  private static func advice(about error: EvaluationError) -> String {
+    guard error.reason == .unboundVariable,
+      let option = options.first(where: { error.message.contains("'\($0.variable)'") })?.option
+    else { return "" }
+    return "; give \(option)"
+  }
 
   /// Evaluates an expression that can read the same variables as expressions of kinds.
   static func evaluate(
@@ -154,7 +184,7 @@ struct EvalCommand: AsyncParsableCommand {
     }
     let result: ExpressionValue
     do throws(EvaluationError) { result = try compiled.evaluate(bindings) } catch {
-      throw CommandFailure(.invalidArgument, error.rendered)
+      throw CommandFailure(.invalidArgument, error.rendered(adding: advice(about: error)))
     }
     guard let value = Value(result) else {
       throw CommandFailure(

@@ -459,13 +459,7 @@ struct KindReducers {
       payload.map { .record(RecordType($0, isOpen: isOpen)) } ?? .map(.string, .dyn)
     return variables.map { variable in
       guard variable.name == "event" else { return variable }
-      return ExpressionVariable(
-        "event",
-        .record(
-          RecordType([
-            "name": .string, "node": .string, "row": .string, "rows": .list(.string),
-            "payload": payloadType, "time": .timestamp,
-          ])))
+      return ExpressionVariable("event", EventVariable.type(payload: payloadType))
     }
   }
 }

@@ -51,7 +51,12 @@ public struct EvaluationError: Error, Hashable, Sendable, CustomStringConvertibl
   }
 
   /// The message with the source line and a caret under the place.
-  public var rendered: String { "\(description)\n" + SourceText(source).excerpt(at: offset) }
+  public var rendered: String { rendered(adding: "") }
+
+  /// The same, with advice behind the message.
+  public func rendered(adding advice: String) -> String {
+    "\(description)\(advice)\n" + SourceText(source).excerpt(at: offset)
+  }
 
   /// Whether `&&`, `||`, `all` and `exists` must not hide it.
   var isFatal: Bool { reason == .costExceeded || reason == .tooDeep }
