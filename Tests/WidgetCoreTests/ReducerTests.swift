@@ -391,6 +391,7 @@ struct ReducerTests {
     (Reducer(event: "click", condition: "data.count +"), "condition", "^"),
     (Reducer(event: "click", condition: "data.count"), "condition", "bool"),
     (Reducer(event: "click", condition: "data.cuont > 1"), "condition", "count"),
+    (Reducer(event: "click", condition: "event.paylod.by"), "condition", "did you mean 'payload'?"),
     (Reducer(event: "click", assignments: ["count": "'a'"]), "set[count]", "of type int"),
     (Reducer(event: "click", assignments: ["count": "data.ratio"]), "set[count]", "of type int"),
     (Reducer(event: "click", assignments: ["log": "[1]"]), "set[log]", "list(string)"),

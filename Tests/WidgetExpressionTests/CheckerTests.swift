@@ -263,6 +263,58 @@ struct CheckerTests {
     #expect(problem.message.contains(advice), "\(problem.message)")
   }
 
+  @Test(
+    arguments: [
+      ("1 === 1", 3, "unknown operator '==='; did you mean '=='?"),
+      ("1 !== 2", 3, "unknown operator '!=='; did you mean '!='?"),
+      ("1<>2", 2, "did you mean '!='?"), ("2 => 1", 3, "did you mean '>='?"),
+      ("1 =< 2", 3, "did you mean '<='?"), ("'a' ++ 'b'", 5, "did you mean '+'?"),
+      ("data.name = 'web'", 11, "write == to compare"),
+      ("true and true", 6, "write && for 'and'"), ("(true OR false)", 7, "write || for 'OR'"),
+      ("data.name == '' or true", 17, "write || for 'or'"), ("not true", 1, "write ! for 'not'"),
+      ("not event.x", 1, "write ! for 'not'"), ("not(true)", 1, "write ! for 'not'"),
+      ("data.name is null", 11, "write == for 'is'"),
+      ("1 not in [1]", 3, "write !(x in list) for 'x not in list'"),
+      ("event.x == True", 12, "unknown variable 'True'; did you mean 'true'?"),
+      ("False", 1, "did you mean 'false'?"), ("event.x == None", 12, "did you mean 'null'?"),
+      ("nul", 1, "did you mean 'null'?"), ("nil", 1, "did you mean 'null'?"),
+      ("NULL", 1, "did you mean 'null'?"), ("undefined", 1, "did you mean 'null'?"),
+      (
+        "any(data.load, x, x > 1.0)", 1,
+        "unknown function 'any'; did you mean 'exists'? Write list.exists(x, CONDITION)"
+      ),
+      ("data.load.any(x, x > 1.0)", 11, "unknown method 'any'; did you mean 'exists'?"),
+      ("data.load.every(x, x > 1.0)", 11, "unknown method 'every'; did you mean 'all'?"),
+      ("len(data.load)", 1, "unknown function 'len'; did you mean 'size'?"),
+      ("data.load.length()", 11, "unknown method 'length'; did you mean 'size'?"),
+      ("data.name.length > 1", 11, "has no fields such as 'length'; write size(x)"),
+      ("data.load.length", 11, "has no fields such as 'length'; write size(x)"),
+      ("data.load[0].toString()", 14, "unknown method 'toString'; write string(x)"),
+      ("str(1)", 1, "unknown function 'str'; did you mean 'string'?"),
+      ("data.name.toLowerCase()", 11, "did you mean 'lowerAscii'?"),
+    ] as [(String, Int, String)])
+  func `an operator or a word of another language has advice`(
+    source: String, column: Int, advice: String
+  ) throws {
+    let error = #expect(throws: ExpressionError.self) {
+      try CompiledExpression(source, in: Sample.environment)
+    }
+    let problems = try #require(error).problems
+    #expect(problems.count == 1, "\(problems.map(\.message))")
+    #expect(problems.first?.position == SourcePosition(line: 1, column: column))
+    #expect(problems.first?.message.contains(advice) == true, "\(problems.map(\.message))")
+  }
+
+  @Test(arguments: ["true", "[1].exists(nil, nil > 0)", "data.load.all(not, !(not > 9.0))"])
+  func `a variable may have the name of a word of another language`(source: String) throws {
+    #expect(try Sample.value(source) == .bool(true))
+  }
+
+  @Test func `the length of a value that is not known before is size`() {
+    let error = #expect(throws: EvaluationError.self) { try Sample.value("event.x.length") }
+    #expect(error?.message == "a value of kind int has no field 'length'; write size(x)")
+  }
+
   @Test func `all mistakes are reported in order, up to a limit`() throws {
     let error = #expect(throws: ExpressionError.self) {
       try CompiledExpression("foo + data.lod + siz(1)", in: Sample.environment)

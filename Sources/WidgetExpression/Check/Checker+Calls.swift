@@ -83,7 +83,9 @@ extension Checker {
       report(.unknownFunction, "'\(name)' is a method: write x.\(name)(…)", at: offset)
     } else {
       let names = functions.names(isMember: false) + Self.specialNames
-      let hint = Suggestion.hint(for: name, among: names)
+      let hint =
+        ForeignWords.advice(aboutOperator: name).map { "; \($0)" }
+        ?? Suggestion.hint(for: name, among: names)
       report(.unknownFunction, "unknown function '\(name)'\(hint)", at: offset)
     }
     return Typed(type: .dyn, code: fail(.unchecked, "no such function '\(name)'", at: offset))
@@ -112,6 +114,11 @@ extension Checker {
       report(.noSuchOverload, message, at: offset)
     } else if functions.find(name, isMember: false, arity: argumentCount) != nil {
       report(.unknownFunction, "'\(name)' is not a method: write \(name)(x…)", at: offset)
+    } else if let meant = ForeignWords.functions[name],
+      !functions.all(named: meant, isMember: false).isEmpty,
+      functions.all(named: meant, isMember: true).isEmpty
+    {
+      report(.unknownFunction, "unknown method '\(name)'; write \(meant)(x)", at: offset)
     } else {
       let hint = Suggestion.hint(
         for: name, among: functions.names(isMember: true) + Self.macroNames)

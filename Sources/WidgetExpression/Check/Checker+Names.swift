@@ -135,6 +135,7 @@ extension Checker {
     guard reportedNames.insert(name).inserted else { return (Typed(type: .dyn, code: code), nil) }
     let known = locals.map(\.name) + environment.variables.map(\.name)
     var hint = hintAtField(name)
+    if hint.isEmpty, let advice = ForeignWords.advice(aboutValue: name) { hint = "; \(advice)" }
     if hint.isEmpty { hint = Suggestion.hint(for: name, among: known) }
     if hint.isEmpty {
       if !functions.all(named: name, isMember: false).isEmpty {
@@ -193,8 +194,9 @@ extension Checker {
       return .dyn
     case let other:
       report(
-        .noSuchOverload, "a value of type \(solver.final(other)) has no fields such as '\(field)'",
-        at: offset)
+        .noSuchOverload,
+        "a value of type \(solver.final(other)) has no fields such as '\(field)'"
+          + ForeignWords.advice(aboutField: field), at: offset)
       return .dyn
     }
   }

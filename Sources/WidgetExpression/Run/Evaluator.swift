@@ -99,7 +99,9 @@ struct Evaluator: ~Copyable {
   ) throws(EvaluationError) -> ExpressionValue {
     guard case .map(let map) = base else {
       throw error(
-        .noSuchOverload, "a value of kind \(base.kind.shortName) has no field '\(name)'", node)
+        .noSuchOverload,
+        "a value of kind \(base.kind.shortName) has no field '\(name)'"
+          + ForeignWords.advice(aboutField: name), node)
     }
     guard let value = map.field(named: name) else {
       throw error(

@@ -69,6 +69,7 @@ struct Parser {
   /// Binary operators of this level and above: 1 `||`, 2 `&&`, 3 relations, 4 `+ -`, 5 `* / %`.
   private mutating func binary(_ lowest: Int) throws(ParseFailure) -> Int {
     var left = try unary()
+    try refuseForeignWord(beside: left)
     while let level = token.level, level >= lowest {
       let start = tokenStart
       switch level {
@@ -96,6 +97,26 @@ struct Parser {
       }
     }
     return left
+  }
+
+  /// Refuses words of other languages beside an operand: `a and b`, `not a`.
+  private func refuseForeignWord(beside operand: Int) throws(ParseFailure) {
+    switch token {
+    case .end, .in_, .symbol: return
+    case .identifier(let word):
+      if word.lowercased() == "not" {
+        throw ParseFailure("write !(x in list) for 'x not in list'", at: tokenStart)
+      }
+      if let advice = ForeignWords.advice(aboutOperator: word) {
+        throw ParseFailure(advice, at: tokenStart)
+      }
+    default: break
+    }
+    if case .identifier(let word, isAbsolute: false) = tree[operand], word.lowercased() == "not",
+      let advice = ForeignWords.advice(aboutOperator: word)
+    {
+      throw ParseFailure(advice, at: tree.offsets[operand])
+    }
   }
 
   private mutating func unary() throws(ParseFailure) -> Int {
