@@ -212,14 +212,22 @@ struct SelectorOptions: ParsableArguments {
     if let hint = SelectorSyntax.hint(about: selector().labels) {
       Output.writeError("widgetctl: \(hint.safeForTerminal)\n")
     }
-    if let condition {
-      var others = selector()
-      others.expression = ""
-      if let failure = await WhereFailure.of(condition, others, in: session) {
-        Output.writeError("widgetctl: \(failure.text.safeForTerminal)\n")
-      }
-    }
+    await noteFailures(in: session, sparesLacks: false)
     await noteUnregisteredKinds(in: session)
+  }
+
+  /// Prints on standard error for how many widgets the expression fails, with an example.
+  func noteFailures(
+    of ids: [WidgetID] = [], in session: Session, sparesLacks: Bool = true
+  ) async {
+    guard let condition else { return }
+    var others = selector(ids: ids)
+    others.expression = ""
+    guard
+      let failure = await WhereFailure.of(
+        condition, others, sparesLacks: sparesLacks, in: session)
+    else { return }
+    Output.writeError("widgetctl: \(failure.text.safeForTerminal)\n")
   }
 
   /// Throws if a kind of the selection neither is registered nor has widgets. For commands that do

@@ -34,6 +34,43 @@ struct WhereFailureTests {
     #expect(one.text.contains("for \"w1\": "))
   }
 
+  @Test func `an example with a mistake comes before a widget that lacks a value`() throws {
+    let widgets = try widgets([:], ["n": .int(9)], ["n": .string("a")], ["n": .string("b")])
+    let failure = try #require(WhereFailure("data.n > 5", widgets, budget: nil))
+    #expect(failure.failed == 3 && failure.widgets == 4)
+    #expect(failure.id?.rawValue == "w2")
+    #expect(failure.reason.hasPrefix("'>' does not take string and int"), "\(failure.reason)")
+  }
+
+  @Test func `a selection of several kinds has no failure where a value is missing`() throws {
+    let spared = try widgets([:], ["n": .int(9)], ["list": .list([])])
+    let condition = "data.n > 5 || data.list[0] > 5"
+    #expect(WhereFailure(condition, spared, budget: nil, sparesLacks: true) == nil)
+    #expect(WhereFailure(condition, spared, budget: nil)?.failed == 2)
+    let mixed = try widgets([:], ["n": .int(9)], ["n": .string("a")])
+    let failure = try #require(
+      WhereFailure("data.n > 5", mixed, budget: nil, sparesLacks: true))
+    #expect(failure.text.hasPrefix("the expression fails for 1 of 3 widgets, and counts as false"))
+    #expect(failure.text.contains("for \"w2\": '>' does not take string and int"))
+  }
+
+  @Test(
+    arguments: [
+      ("data.n > parameters.max", ["data.n", "id", "parameters.max"]),
+      ("status.feed.failed", ["data.status", "id"]),
+      ("size(data) > 2 || widget.visible", ["data", "id", "presence"]),
+      ("widget.stale && widget.labels.a == 'b'", ["id", "labels", "stale"]),
+      ("widget.error != null && widget.id == 'w'", ["error", "id"]),
+      ("widget.kind == 'k' && widget.activity.state == 'ended'", ["activity", "id", "kind"]),
+    ] as [(String, [String])])
+  func `the command asks only for the fields that the expression reads`(
+    source: String, paths: [String]
+  ) throws {
+    let found = WhereFailure.paths(of: try EvalCommand.compile(source))
+    #expect(found == paths)
+    #expect(throws: Never.self) { try ReadMask(paths: found) }
+  }
+
   @Test func `a result that is not true or false is a failure`() throws {
     let failure = try #require(WhereFailure("data.n", try widgets(["n": .int(1)]), budget: nil))
     #expect(failure.reason == "the result is int, not true or false")

@@ -60,7 +60,11 @@ struct ListCommand: AsyncParsableCommand {
       await facts.look(for: widgets.map(\.widget), session)
       providers = facts
     }
-    if found.isEmpty, ids.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
+    if found.isEmpty, ids.isEmpty, !selection.isEmpty {
+      await selection.noteNothing(in: session)
+    } else {
+      await selection.noteFailures(of: ids, in: session)
+    }
     session.printer.print(
       list: widgets.map {
         $0.widget.document(etag: $0.etag, mask: mask, stored: $0.storedTimeline)

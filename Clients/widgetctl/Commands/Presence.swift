@@ -41,13 +41,17 @@ struct TargetOptions: ParsableArguments {
     try await session.list(selection.selector(), mask: .idsOnly).widgets.map(\.widget.id)
   }
 
-  /// Reports a selection that selects no widget.
+  /// Reports a selection that selects no widget, and an expression that fails.
   func noteIfNothing(_ session: Session) async throws(ClientError) {
     guard !selection.isEmpty else { return }
     let answer = try await session.client.listWidgets(
       ListWidgetsRequest(selector: selection.selector(), pageSize: 1, readMask: .idsOnly),
       options: session.options)
-    if answer.widgets.isEmpty { await selection.noteNothing(in: session, "; nothing was done") }
+    if answer.widgets.isEmpty {
+      await selection.noteNothing(in: session, "; nothing was done")
+    } else {
+      await selection.noteFailures(in: session)
+    }
   }
 }
 
@@ -71,7 +75,11 @@ struct PresenceOptions: ParsableArguments {
         options: session.options)
     }
     let changed = parts.answers.flatMap(\.changedIDs)
-    if changed.isEmpty, parts.failure == nil { try await target.noteIfNothing(session) }
+    if changed.isEmpty, parts.failure == nil {
+      try await target.noteIfNothing(session)
+    } else if parts.failure == nil {
+      await target.selection.noteFailures(in: session)
+    }
     // If a part has failed, the names of the changed widgets are more important than their state.
     let words =
       parts.failure == nil ? try await PresenceOptions.words(action, of: changed, session) : [:]

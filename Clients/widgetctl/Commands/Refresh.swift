@@ -36,6 +36,8 @@ struct RefreshCommand: AsyncParsableCommand {
     let answer = RefreshCommand.sum(parts.answers)
     if answer.askedCount + answer.unprovidedCount + answer.limitedCount == 0 {
       try await target.noteIfNothing(session)
+    } else if parts.failure == nil {
+      await target.selection.noteFailures(in: session)
     }
     let unprovided = await unprovided(answer, session)
     session.printer.print(

@@ -134,6 +134,7 @@ struct RemoveCommand: AsyncParsableCommand {
       await selection.noteNothing(in: session, "; nothing was done")
       return []
     }
+    await selection.noteFailures(in: session)
     guard !yes else { return found }
     Output.write(found.map { "\($0)\n" }.joined())
     throw CommandFailure(

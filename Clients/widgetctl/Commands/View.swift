@@ -155,7 +155,11 @@ struct ViewCommand: AsyncParsableCommand {
       selection.selector(), family: family, isRedacted: privacy.redacted
     ).widgets
       .map(\.widget).filter { $0.isShownUnnamed(withStanding: showsStanding) }
-    if widgets.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
+    if widgets.isEmpty, !selection.isEmpty {
+      await selection.noteNothing(in: session)
+    } else if !privacy.redacted, !redact {
+      await selection.noteFailures(in: session)
+    }
     try await show(widgets, session)
   }
 

@@ -184,6 +184,8 @@ struct WatchCommand: AsyncParsableCommand {
             await selection.noteNothing(in: session, " yet; waiting")
           } else {
             await selection.noteUnregisteredKinds(in: session)
+            // The example could have a value of the widget.
+            if !options.isRedacted { await selection.noteFailures(of: ids, in: session) }
           }
         }
         found = nil
@@ -220,7 +222,11 @@ struct WatchCommand: AsyncParsableCommand {
       guard mirror.isSynced else { continue }
       let there = Set(mirror.widgets.map(\.id))
       await FollowOptions.noteMissing(of: ids, among: there, waits: false, session)
-      if mirror.widgets.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
+      if mirror.widgets.isEmpty, !selection.isEmpty {
+        await selection.noteNothing(in: session)
+      } else if !options.isRedacted {
+        await selection.noteFailures(of: ids, in: session)
+      }
       let hasDoubts = await FieldOptions.noteDoubts(
         about: options.isRedacted ? [] : paths, of: ids.filter(there.contains), waits: false,
         session)
