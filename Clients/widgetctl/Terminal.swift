@@ -196,6 +196,9 @@ enum Input {
     guard error != ENOENT else {
       return CommandFailure(.notFound, "\(path): there is no such file; check the path")
     }
+    guard error != EISDIR else {
+      return CommandFailure(.otherError, "\(path) is a folder; name a file")
+    }
     return CommandFailure(
       ExitStatus(errno: error), "\(path) cannot be read: \(String(cString: strerror(error)))")
   }

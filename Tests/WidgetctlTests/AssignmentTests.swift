@@ -68,6 +68,21 @@ struct AssignmentTests {
     #expect(throws: CommandFailure.self) { try Assignment("k:=@/b").value(reading: read) }
   }
 
+  @Test(arguments: [
+    ("photo=@", "write photo=@FILE, or photo==@ for the text @"),
+    ("j:=@", "write j:=@FILE, or j==@ for the text @"),
+  ])
+  func `an at sign without a file name is refused`(_ text: String, advice: String) throws {
+    let failure = #expect(throws: SyntaxFailure.self) { try Assignment(text) }
+    #expect(failure?.reason == "\(text) has no file name after the @; \(advice)")
+    #expect(try Assignment("t==@").source == .value(.string("@")))
+  }
+
+  @Test func `a folder in place of a file is named with the next step`() {
+    let failure = #expect(throws: CommandFailure.self) { try Input.text("/") }
+    #expect(failure?.message == "/ is a folder; name a file")
+  }
+
   @Test func `a label's value is always text`() throws {
     #expect(try LabelAssignment("n=1").value == "1")
     #expect(try LabelAssignment("n==1").value == "=1")

@@ -58,7 +58,12 @@ enum Upload {
   }
 
   private static func failure(_ path: String) -> CommandFailure {
-    CommandFailure(
-      ExitStatus(errno: errno), "cannot read \(path): \(String(cString: strerror(errno)))")
+    let error = errno
+    guard error != ENOENT else {
+      return CommandFailure(
+        .notFound, "cannot upload \(path): there is no such file; check the path")
+    }
+    return CommandFailure(
+      ExitStatus(errno: error), "cannot read \(path): \(String(cString: strerror(error)))")
   }
 }

@@ -43,6 +43,10 @@ struct Assignment: Hashable {
     let mustBeJSON = key.hasSuffix(":")
     if mustBeJSON { key = key.dropLast() }
     guard !key.isEmpty else { throw SyntaxFailure("\"\(text)\" has no key before the =") }
+    guard rest != "@" else {
+      throw SyntaxFailure(
+        "\(text) has no file name after the @; write \(text)FILE, or \(key)==@ for the text @")
+    }
     self.key = String(key)
     if mustBeJSON {
       guard sign != "@" else {
