@@ -187,6 +187,13 @@ extension BundleInstaller {
     }
   }
 
+  private static let copyWords = "would make a second copy"
+
+  /// Whether `install` or `rollback` refuses a bundle because a folder with another name has it.
+  ///
+  /// - Parameter message: of the error.
+  public static func isAboutCopy(_ message: String) -> Bool { message.contains(copyWords) }
+
   /// Throws if a change would make a second copy of a bundle: a folder with another name has the
   /// bundle, and the folder with the id as its name does not have it.
   func checkIsOnlyCopy(
@@ -196,8 +203,8 @@ extension BundleInstaller {
     guard let copy = BundleInstaller.installed(id, among: all), copy.id != id else { return }
     let step = "rename the folder \(copy.id) to \(id), and \(placement.again)"
     throw .refused(
-      "\(path)/\(copy.id) has the bundle \"\(id)\" now, so the \(placement.rawValue) would make a "
-        + "second copy",
+      "\(path)/\(copy.id) has the bundle \"\(id)\" now, so the \(placement.rawValue) "
+        + BundleInstaller.copyWords,
       hint: bundles.entry(id) == nil ? step : "move the folder \(id) elsewhere, \(step)")
   }
 

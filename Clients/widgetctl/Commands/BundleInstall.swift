@@ -89,7 +89,8 @@ struct BundleInstallCommand: AsyncParsableCommand {
         }
       }
     } catch {
-      throw (outlook ?? BundleOutlook()).named(in: error)
+      throw await BundleInstallCommand.explained(
+        (outlook ?? BundleOutlook()).named(in: error), found, global)
     }
     let bundle = outcome.bundle
     var warnings = (outlook?.refined(outcome.warnings, of: bundle) ?? outcome.warnings)
@@ -116,6 +117,17 @@ struct BundleInstallCommand: AsyncParsableCommand {
     ) {
       BundleText.installed(outcome, in: installer.path)
     }
+  }
+
+  /// The error of an installation. If another folder has the bundle, and the file is the one that
+  /// the host reads there, the error says what the host does. Other errors stay as they are.
+  static func explained(
+    _ failure: CommandFailure, _ found: BundleInstaller.Found?, _ global: GlobalOptions
+  ) async -> CommandFailure {
+    guard BundleInstaller.isAboutCopy(failure.message), let found,
+      let outlook = await BundleOutlook.of(found.bundle, global, file: found.file)
+    else { return failure }
+    return outlook.named(in: failure, reading: found.file)
   }
 }
 

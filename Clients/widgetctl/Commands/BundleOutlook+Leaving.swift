@@ -16,17 +16,18 @@ struct InstalledWidgets: Hashable, Sendable {
 
   init() {}
 
-  /// Those of all bundles but one.
+  /// Those of all bundles but one, and but those in whose place it runs.
   ///
   /// - Parameters:
+  ///   - formers: the sets of those. The set of the bundle itself does not matter.
   ///   - shown: the widgets with the states of the host's bundles.
   ///   - folder: a folder of bundles, which the host need not run.
   ///   - occupant: a bundle whose folder another bundle gets. A second copy of it counts.
   init(
-    besides id: String, _ shown: [Widget], in folder: String?,
+    besides id: String, after formers: Set<String> = [], _ shown: [Widget], in folder: String?,
     without occupant: BundleStanding? = nil
   ) {
-    var seen: Set<String> = [id]
+    var seen = Set(formers.compactMap { OwnerName.bundle($0) }).union([id])
     let list = folder.flatMap { try? BundleFolderOptions.installer(at: $0).list() } ?? []
     for item in list {
       guard case .success(let bundle) = item.bundle else { continue }
@@ -253,14 +254,16 @@ extension BundleOutlook {
   /// - Parameter shown: the widgets with the states of the host's bundles.
   static func isRead(_ file: String, by set: String, _ shown: [Widget]) -> Bool {
     guard let widget = shown.first(where: { $0.id.rawValue == set }),
-      case .string(let path)? = widget.data["path"]
-    else { return false }
-    let slash = file.lastIndex(of: "/")
-    let name = slash.map { String(file[file.index(after: $0)...]) } ?? file
-    let folder = slash.map { "\(file[..<$0])/" } ?? "."
-    guard BundleInstaller.fileNames.contains(name),
-      let place = BundleStanding.resolved(folder)
+      case .string(let path)? = widget.data["path"], let place = place(of: file)
     else { return false }
     return place == BundleStanding.resolved(path)
+  }
+
+  /// The folder of a bundle's file, as the host calls it. Nil if a host reads no file of this name.
+  static func place(of file: String) -> String? {
+    let slash = file.lastIndex(of: "/")
+    let name = slash.map { String(file[file.index(after: $0)...]) } ?? file
+    guard BundleInstaller.fileNames.contains(name) else { return nil }
+    return BundleStanding.resolved(slash.map { "\(file[..<$0])/" } ?? ".")
   }
 }

@@ -120,14 +120,18 @@ struct BundleOutlook: Hashable, Sendable {
     let set = "bundle/\(bundle.id)"
     let declared = Set(bundle.widgets.compactMap(\.id))
     let shown = try await shown(client, options)
-    let arrival = file.map { BundleOutlook.arrival(of: $0, by: set, shown) } ?? .installation
+    let formers = file.map { BundleOutlook.formers(of: bundle.id, in: $0, shown) } ?? []
+    let arrival =
+      file.map { BundleOutlook.arrival(of: $0, by: formers.min() ?? set, shown) } ?? .installation
     outlook.arrival = arrival
     outlook.holder = shown.first { $0.id.rawValue == set }.flatMap { BundleStanding($0).holder }
     let home = isRemote ? await firstFolder(client, options) : folder
     let occupant = home.flatMap {
-      BundleOutlook.occupant(of: bundle.id, in: $0, file: file, shown)
+      arrival == .installation
+        ? BundleOutlook.occupant(of: bundle.id, in: $0, file: file, shown) : nil
     }
-    var inherited = inherited(by: bundle.id, shown)
+    var inherited = inherited(by: bundle.id, after: formers, shown)
+    let ended = formers.isEmpty ? [] : inherited
     let occupantSet = occupant.map { "bundle/\($0.id)" }
     if let occupantSet { inherited.insert(occupantSet) }
     let own = inherited.union([set])
@@ -170,10 +174,14 @@ struct BundleOutlook: Hashable, Sendable {
       outlook.remarks += try await BundleOutlook.dropped(
         dropped(by: former), of: own, keeping: declared, client, options)
     }
-    outlook.remarks += try await leaving(
-      set, keeping: declared, arrival: arrival, files: files, shown, client, options
-    ) {
-      InstalledWidgets(besides: bundle.id, shown, in: folder)
+    let succession = try await succession(of: ended, by: bundle, kinds, client, options)
+    outlook.remarks = succession + outlook.remarks
+    for former in [set] + (arrival == .installation ? [] : inherited.sorted()) {
+      outlook.remarks += try await leaving(
+        former, keeping: declared, arrival: arrival, files: files, shown, client, options
+      ) {
+        InstalledWidgets(besides: bundle.id, after: own, shown, in: folder)
+      }
     }
     if let occupant, let occupantSet {
       outlook.losses = try await BundleOutlook.dropped(
@@ -189,7 +197,7 @@ struct BundleOutlook: Hashable, Sendable {
     guard !bundle.widgets.isEmpty else { return outlook }
     if bundle.remarks.contains(where: { $0.foreignKind != nil }) {
       // A kind that the file no longer has goes with the installation.
-      outlook.otherKinds = kinds.filter { $0.provider != set }.map(\.kind.name)
+      outlook.otherKinds = kinds.filter { !own.contains($0.provider) }.map(\.kind.name)
     }
     let mask = try ReadMask(
       paths: [
@@ -221,12 +229,6 @@ struct BundleOutlook: Hashable, Sendable {
       outlook.kept += kept(spec, widget, kind, by: set, before: registered[spec.kind])
     }
     return outlook
-  }
-
-  /// The sets of the bundles whose kinds and widgets the host hands over to this bundle, because the
-  /// id in their file has changed.
-  private static func inherited(by id: String, _ shown: [Widget]) -> Set<String> {
-    Set(shown.filter { $0.data["heir"] == .string(id) }.map(\.id.rawValue))
   }
 
   /// The widgets with the states of the bundles.

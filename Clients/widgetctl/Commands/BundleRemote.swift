@@ -225,7 +225,8 @@ enum BundleRemote {
       }
     } catch let error as CommandFailure {
       let words = source.named(in: error.message, sentAs: request.fileName)
-      throw (outlook ?? BundleOutlook()).named(in: error.saying(words))
+      throw await BundleInstallCommand.explained(
+        (outlook ?? BundleOutlook()).named(in: error.saying(words)), found, global)
     }
     var warnings = answer.warnings
     if let outlook, let found { warnings = outlook.refined(warnings, of: found.bundle) }
