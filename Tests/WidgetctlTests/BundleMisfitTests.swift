@@ -71,6 +71,57 @@ struct BundleMisfitTests {
       remark.hint.hasSuffix("; to keep the lost value, leave its field in the kind as it is"))
   }
 
+  /// The installed file, or the data that the host has left, have the fields of the former version.
+  @Test func `values of a kind that is not registered are named as if it were`() throws {
+    let former = try version("red: 0, text: a")
+    let next = try version("other: 0")
+    func remark(_ rules: LossRules) -> String? {
+      BundleOutlook.misfits(
+        next.kinds[0].kind, [widget(former)], of: ["bundle/fd"], before: nil, by: rules)?.message
+    }
+    let words =
+      "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.text; lost: fdw data.red, set "
+      + "by an event or an action"
+    #expect(remark(LossRules([], in: [former, next])) == words)
+    let host = SettableData(of: former)
+    #expect(remark(LossRules([], in: [next], settable: host)) == words)
+    // Before the installation of a version that keeps the field, there is nothing to name.
+    #expect(
+      BundleOutlook.misfits(
+        former.kinds[0].kind, [widget(former)], of: ["bundle/fd"], before: nil,
+        by: LossRules([], in: [former])) == nil)
+  }
+
+  @Test func `values of a kind that nobody has are named without their origin`() throws {
+    let next = try version("other: 0")
+    let rules = LossRules([], in: [next])
+    func remark(_ known: TaggedWidget) -> BundleOutlook.Remark? {
+      BundleOutlook.misfits(
+        next.kinds[0].kind, [known], of: ["bundle/fd"], before: nil, by: rules)
+    }
+    let found = try #require(remark(widget(next)))
+    #expect(
+      found.message
+        == "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.text; lost, with an "
+        + "unknown origin: fdw data.red")
+    #expect(
+      found.hint.hasSuffix(
+        "the daemon does not have the kind \"fd.k\". An event, an action or a source can have set "
+          + "a value of unknown origin, or the value is a former default. To keep it, declare its "
+          + "field in the kind, with the type of the value"))
+    // The new file sets its own values again, and the status is the host's.
+    var own = widget(next)
+    own.widget.data = ["red": .int(3), "status": .map([:])]
+    own.owners = [FieldOwner(path: "data.red", owner: "bundle/fd")]
+    #expect(remark(own) == nil)
+    // The daemon sets all values of a widget aside that only a set without --own declares.
+    var foreign = widget(next)
+    (foreign.widget.applySet, foreign.owners) = ("panel", [])
+    #expect(
+      remark(foreign)?.message
+        == "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.red, fdw data.text")
+  }
+
   @Test func `a value of an event is not said to be set aside`() throws {
     let former = try version("red: 0, text: a")
     let next = try version("text: a")

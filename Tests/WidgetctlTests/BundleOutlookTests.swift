@@ -130,6 +130,9 @@ struct BundleOutlookTests {
         + "labels.x; to keep them, leave the widget in the file with its former kind, and add a new widget with "
         + "another id")
     #expect(hint([]) == "users and actions have set no values on it")
+    #expect(
+      BundleOutlook.replaced(spec, known, by: "bundle/b", hidesValues: true)?.hint
+        == "users have set no values on it, and nobody knows whether events or actions have")
   }
 
   @Test func `the values of the former file are no values of others after a change of the id`()

@@ -10,6 +10,8 @@ extension BundleOutlook {
     let field: FieldOwner
     /// Whether the daemon sets the value aside. Other values are lost.
     let isAside: Bool
+    /// Whether nobody knows if an event or an action has set the value.
+    var isUnclear = false
 
     var name: String { "\(widget) \(field.path)" }
 
@@ -23,7 +25,8 @@ extension BundleOutlook {
   /// - Parameters:
   ///   - sets: of the bundle, and of the bundles whose widgets it gets. The values of their files
   ///     follow the new file.
-  ///   - before: the kind as it is registered. Its defaults do not count.
+  ///   - before: the kind as it is registered. Its defaults do not count. Nil if it is not
+  ///     registered.
   ///   - rules: of the values that no user has set, and that are lost.
   static func misfits(
     _ kind: Kind, _ widgets: [TaggedWidget], of sets: Set<String> = [], before: Kind?,
@@ -39,9 +42,11 @@ extension BundleOutlook {
   ) -> [Misfit] {
     let widget = known.widget
     let recorded = known.owners.filter { !$0.isAside }
-    // The daemon records no owners for a widget that no set declares, and sets all its values aside.
-    let isUndeclared = widget.applySet.isEmpty && recorded.isEmpty
+    // The daemon records no owners for a widget that no bundle and no set with --own declares, and
+    // sets all its values aside.
+    let isUndeclared = OwnerName.bundle(widget.applySet) == nil && recorded.isEmpty
     let lost = rules.values(of: widget, recorded)
+    let unclear = rules.unclear(in: widget, recorded)
     var found: [Misfit] = []
     func look(
       _ part: FieldOwner.Part, _ values: ValueMap, _ fields: [Field], _ former: [Field]?
@@ -63,6 +68,10 @@ extension BundleOutlook {
           found.append(Misfit(widget: widget.id, field: owner, isAside: false))
         } else if let field = lost.first(where: { $0.path == path }) {
           found.append(Misfit(widget: widget.id, field: field, isAside: false))
+        } else if part == .data, unclear.contains(entry.key) {
+          let field = FieldOwner(path: path, owner: FieldOwner.unrecorded)
+          found.append(
+            Misfit(widget: widget.id, field: field, isAside: false, isUnclear: true))
         }
       }
     }
@@ -110,7 +119,8 @@ extension BundleOutlook {
   ) -> Remark? {
     guard !found.isEmpty else { return nil }
     let aside = found.filter(\.isAside)
-    let lost = found.filter { !$0.isAside }
+    let lost = found.filter { !$0.isAside && !$0.isUnclear }
+    let unclear = found.filter(\.isUnclear)
     let count = found.count == 1 ? "1 value does" : "\(found.count) values do"
     var message = "\(count) not fit the kind \"\(kind)\" of the bundle"
     var hints: [String] = []
@@ -129,6 +139,13 @@ extension BundleOutlook {
             ? "to keep the lost value, leave its field in the kind as it is"
             : "to keep the lost values, leave their fields in the kind as they are")
       }
+    }
+    if !unclear.isEmpty {
+      message += "; lost, with an unknown origin: \(shortened(unclear.map(\.name)))"
+      hints.append(
+        "the daemon does not have the kind \"\(kind)\". An event, an action or a source can have "
+          + "set a value of unknown origin, or the value is a former default. To keep it, declare "
+          + "its field in the kind, with the type of the value")
     }
     return Remark(
       path: "kinds.\(kind)", message: message, hint: hints.joined(separator: "; "))

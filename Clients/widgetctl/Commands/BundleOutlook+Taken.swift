@@ -42,9 +42,13 @@ extension BundleOutlook {
 
   /// The words about the values that are lost with a widget that gets another kind.
   private static func lossWords(
-    with id: WidgetID, losing paths: [String], after arrival: Arrival
+    with id: WidgetID, losing paths: [String], hidesValues: Bool, after arrival: Arrival
   ) -> String {
-    guard !paths.isEmpty else { return "users and actions have set no values on it" }
+    guard !paths.isEmpty else {
+      return hidesValues
+        ? "users have set no values on it, and nobody knows whether events or actions have"
+        : "users and actions have set no values on it"
+    }
     let values = "the values that users or actions have set on it: \(shortened(paths))"
     return arrival != .installation
       ? "\(removal(after: arrival)), with \(values); to keep them, give the widget its former kind "
@@ -58,10 +62,11 @@ extension BundleOutlook {
   ///
   /// - Parameters:
   ///   - paths: the values that are lost with a widget of the bundle.
+  ///   - hidesValues: whether there can be further values, which nobody can name.
   ///   - arrival: of the file.
   static func replaced(
     _ spec: WidgetSpec, _ known: Widget, by set: String, losing paths: [String] = [],
-    arrival: Arrival = .installation
+    hidesValues: Bool = false, arrival: Arrival = .installation
   ) -> Remark? {
     guard spec.kind != known.kind else { return nil }
     let path = "widgets.\(known.id)"
@@ -70,7 +75,8 @@ extension BundleOutlook {
         path: path,
         message: "widget \"\(known.id)\" changes its kind from \"\(known.kind)\" to "
           + "\"\(spec.kind)\": a new widget replaces it",
-        hint: lossWords(with: known.id, losing: paths, after: arrival))
+        hint: lossWords(
+          with: known.id, losing: paths, hidesValues: hidesValues, after: arrival))
     }
     let owner =
       known.applySet.isEmpty

@@ -136,6 +136,7 @@ struct BundleOutlook: Hashable, Sendable {
     if let occupantSet { inherited.insert(occupantSet) }
     let own = inherited.union([set])
     let files = LossRules.files(of: bundle, replacing: occupant, arrival, shown)
+    let settable = LossRules.settable(of: own, shown)
     var registered: [KindName: Kind] = [:]
     for kind in bundle.kinds.map(\.kind) {
       let name = kind.name
@@ -159,7 +160,8 @@ struct BundleOutlook: Hashable, Sendable {
       if let remark = shared(name, others, isRegistered: provider != nil) {
         outlook.remarks.append(remark)
       }
-      let rules = LossRules([registered[name]].compactMap(\.self), in: files)
+      let rules = LossRules(
+        [registered[name]].compactMap(\.self), in: files, settable: settable)
       if let remark = misfits(kind, widgets, of: own, before: registered[name], by: rules) {
         outlook.remarks.append(remark)
       }
@@ -206,12 +208,16 @@ struct BundleOutlook: Hashable, Sendable {
       ])
     let known = try await client.all(
       Selector(ids: bundle.widgets.compactMap(\.id)), mask, options)
-    let changing = known.map(\.widget).filter { widget in
-      bundle.widgets.contains { $0.id == widget.id && $0.kind != widget.kind }
+    let changing = known.filter { known in
+      bundle.widgets.contains { $0.id == known.widget.id && $0.kind != known.widget.kind }
     }
     let rules = try await LossRules.ask(
-      Set(changing.map(\.kind)), in: files, settable: LossRules.settable(of: own, shown), client,
-      options)
+      Set(changing.map(\.widget.kind)), in: files, settable: settable, client, options)
+    for former in own.sorted() {
+      let gap = unnamed(
+        in: changing.filter { $0.widget.applySet == former }, of: former, by: rules)
+      if let gap { outlook.remarks.append(gap) }
+    }
     for spec in bundle.widgets {
       guard let found = known.first(where: { $0.widget.id == spec.id }) else { continue }
       let widget = handedOver(found, from: inherited, to: set)
@@ -220,6 +226,7 @@ struct BundleOutlook: Hashable, Sendable {
       let remark =
         replaced(
           spec, widget.widget, by: set, losing: paths,
+          hidesValues: rules.hidesValues(of: found.widget, found.owners),
           arrival: paths.isEmpty ? arrival.withoutDelay : arrival)
         ?? taken(widget.widget, by: set)
       if let remark { outlook.remarks.append(remark) }

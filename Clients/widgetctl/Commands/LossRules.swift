@@ -8,6 +8,9 @@ struct LossRules: Sendable {
   private var rules: [KindName: LostFields] = [:]
   /// The kinds of the daemon that no file has, so that their sources are unknown.
   private var others: [KindName: Kind] = [:]
+  /// The data of the kinds that a file has, and the daemon does not have. The daemon may have had
+  /// the kinds with other fields.
+  private var fields: [KindName: Set<String>] = [:]
   private var hasFile = false
 
   /// Only the values with a recorded owner count.
@@ -15,8 +18,10 @@ struct LossRules: Sendable {
 
   /// - Parameters:
   ///   - registered: the kinds, as the daemon has them.
-  ///   - files: of the bundle. The first one that has a kind decides which fields sources set.
-  ///   - settable: the data that no source sets, as the host knows it, for kinds that no file has.
+  ///   - files: of the bundle. The first one that has a kind decides which fields sources set. If
+  ///     the kind is not registered, and `settable` lacks it, this file also has the fields.
+  ///   - settable: the data that no source sets, as the host knows it, for kinds that no file has,
+  ///     or that are not registered.
   init(
     _ registered: [Kind], in files: [Bundle], settable: SettableData = SettableData()
   ) {
@@ -31,6 +36,10 @@ struct LossRules: Sendable {
       } else if rules[kind.name] == nil {
         others[kind.name] = kind
       }
+    }
+    for kind in files.flatMap(\.kinds) where rules[kind.kind.name] == nil {
+      rules[kind.kind.name] = LostFields(kind)
+      fields[kind.kind.name] = Set(kind.kind.data.map(\.name))
     }
   }
 
@@ -139,18 +148,28 @@ struct LossRules: Sendable {
       + reason
   }
 
-  /// Whether a widget has values that may be lost, and that have no recorded owner.
-  private func hidesValues(of widget: Widget, _ owners: [FieldOwner]) -> Bool {
-    guard rules[widget.kind] == nil else { return false }
+  /// Whether a widget has values that may be lost, and that nobody can name.
+  func hidesValues(of widget: Widget, _ owners: [FieldOwner]) -> Bool {
     if let kind = others[widget.kind] {
       return LostFields.values(of: widget, owners, by: LostFields(kind, sources: [])).contains {
         $0.owner == FieldOwner.unrecorded
       }
     }
-    return widget.data.entries.contains { entry in
+    return !unclear(in: widget, owners).isEmpty
+  }
+
+  /// The keys of a widget's data of unknown origin, because nobody has the kind with these fields:
+  /// an event, an action or a source has set the value, or it is a former default.
+  func unclear(in widget: Widget, _ owners: [FieldOwner]) -> [String] {
+    let kind = widget.kind
+    guard others[kind] == nil, rules[kind] == nil || fields[kind] != nil else { return [] }
+    return widget.data.entries.compactMap { entry in
+      guard entry.value != .null, entry.key != BundleScope.statusKey,
+        fields[kind]?.contains(entry.key) != true
+      else { return nil }
       let path = FieldOwner.Part.data.path(entry.key)
       let owner = owners.first { $0.path == path && !$0.isAside }?.owner
-      return entry.value != .null && owner?.hasPrefix("provider ") != false
+      return owner?.hasPrefix("provider ") != false ? entry.key : nil
     }
   }
 }
