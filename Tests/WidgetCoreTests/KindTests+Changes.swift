@@ -85,4 +85,79 @@ extension KindTests {
     #expect(results(try store.register([changed])) == ["~clock"])
     #expect(store.revision(of: "a") == 2)
   }
+
+  private static func gauge(_ level: Int64, zone: String) -> Kind {
+    Kind(
+      name: "gauge",
+      parameters: [Field(name: "zone", type: .string, defaultValue: .string(zone))],
+      data: [
+        Field(name: "level", type: .int, defaultValue: .int(level)),
+        Field(name: "note", type: .string),
+      ],
+      events: [EventType(name: "press")],
+      reducers: [Reducer(event: "press", assignments: ["level": "data.level + 50"])])
+  }
+
+  /// The values stayed, so the registered kind took them for values that somebody had set.
+  @Test(arguments: [false, true], [false, true])
+  func `a kind that is removed and registered again has its new defaults`(
+    isPruned: Bool, isRestarted: Bool
+  ) throws {
+    var image = StoreImage(epoch: 1)
+    var store = Store(image: image)
+    try store.register([Self.gauge(1, zone: "UTC")])
+    try store.create("plain", kind: "gauge", data: ["note": .string("n")])
+    try store.create("set", kind: "gauge")
+    try store.set("set", ["level": .int(9)])
+    try store.create("pressed", kind: "gauge")
+    try store.send("press", to: "pressed")
+    let declared = WidgetSpec(id: "declared", kind: "gauge", data: ["level": .int(1)])
+    try store.declare([declared], in: "bundle/b", owns: true)
+    image.apply(store.pendingGroup())
+    store.commitGroup(at: .at(0))
+    let cursor = store.revision
+    if isPruned {
+      try store.register([], prunes: true)
+    } else {
+      try store.run(.deleteKind("gauge"))
+    }
+    #expect(store.widget("plain")?.data == ["note": .string("n")])
+    #expect(store.widget("plain")?.parameters == [:])
+    #expect(store.widget("set")?.data == ["level": .int(9)])
+    #expect(store.widget("pressed")?.data == ["level": .int(51)])
+    #expect(store.widget("declared")?.data == ["level": .int(1)])
+    guard
+      case .updated(let update)? = try store.changes(since: cursor).changes.first(where: {
+        if case .updated(let update) = $0 { update.id == "plain" } else { false }
+      })
+    else {
+      Issue.record("not an update")
+      return
+    }
+    #expect(update.unsetData == ["level"])
+    #expect(store.checkInvariants() == [])
+    if isRestarted {
+      image.apply(store.pendingGroup())
+      store = Store(image: image)
+    }
+    try store.register([Self.gauge(7, zone: "CET")], provider: "other")
+    #expect(store.widget("plain")?.data == ["level": .int(7), "note": .string("n")])
+    #expect(store.widget("plain")?.parameters == ["zone": .string("CET")])
+    #expect(store.widget("set")?.data["level"] == .int(9))
+    #expect(store.widget("pressed")?.data["level"] == .int(51))
+    #expect(store.widget("declared")?.data["level"] == .int(1))
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a removal of a kind that is undone has the same values again`() throws {
+    var store = try store([Self.gauge(1, zone: "UTC")])
+    try store.create("a", kind: "gauge", data: ["level": .int(3)])
+    try store.create("b", kind: "gauge")
+    let ids: [WidgetID] = ["a", "b"]
+    let before = ids.map { store.widget($0)?.data }
+    try store.run(.deleteKind("gauge"))
+    try store.register([Self.gauge(1, zone: "UTC")])
+    #expect(ids.map { store.widget($0)?.data } == before)
+    #expect(store.checkInvariants() == [])
+  }
 }

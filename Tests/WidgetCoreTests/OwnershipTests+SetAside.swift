@@ -309,8 +309,7 @@ extension OwnershipTests {
     #expect(store.checkInvariants() == [])
 
     try store.run(.deleteKind("weather"))
-    #expect(
-      store.widget("w")?.data == ["city": .string("Oslo"), "t": .int(5), "temp": .int(0)])
+    #expect(store.widget("w")?.data == ["city": .string("Oslo"), "t": .int(5)])
     #expect(store.owners(of: "w").isEmpty)
     #expect(store.checkInvariants() == [])
   }

@@ -2,14 +2,14 @@ import WidgetModel
 
 /// The changes of widgets when their kind changes or is removed.
 extension WidgetStore {
-  /// Replaces the content of widgets of removed kinds with a table of their data, and restores the
-  /// values that were set aside. O(all widgets).
+  /// Replaces the content of widgets of removed kinds with a table of their data, restores the
+  /// values that were set aside, and removes the kinds' defaults. O(all widgets).
   mutating func release(
-    _ kinds: Set<KindName>, at revision: Revision, time: Timestamp
+    _ kinds: [KindName: KindSchema], at revision: Revision, time: Timestamp
   ) {
     guard !kinds.isEmpty else { return }
     for slot in records.indices {
-      guard let record = records[slot], kinds.contains(record.kind) else { continue }
+      guard let record = records[slot], let former = kinds[record.kind] else { continue }
       if ReducerFailure.hasMark(record.error) {
         modify(slot) { state in
           state.clearMarks(at: revision)
@@ -23,13 +23,16 @@ extension WidgetStore {
           state.finish(nil, at: revision, time: time)
         }
       }
-      var patch = WidgetPatch()
+      let withoutDefaults = former.withoutDefaults(record)
+      var patch = withoutDefaults
       patch.restoreValues(of: record, for: nil)
       // If there is no room, the values stay set aside, because nothing may prevent the removal of
       // a kind.
-      let isRestored =
-        patch != WidgetPatch() && (try? apply(patch, to: slot, former: nil, at: time)) == true
-      if !isRestored {
+      var isChanged = false
+      for patch in [patch, withoutDefaults] where !isChanged && patch != WidgetPatch() {
+        isChanged = (try? apply(patch, to: slot, former: nil, at: time)) == true
+      }
+      if !isChanged {
         modify(slot) { $0.finish(nil, at: revision, time: time) }
       }
     }

@@ -53,8 +53,7 @@ extension WidgetStore {
       var changed: Set<KindName> = []
       var former: [KindName: KindSchema] = [:]
       let removed = declaration.prunes ? store.namesToPrune(declaration) : []
-      for name in removed { store.replaceKind(name, with: nil, schema: nil) }
-      store.release(Set(removed), at: revision, time: now)
+      store.removeKinds(removed, at: revision, time: now)
       for schema in schemas {
         let kind = schema.kind
         let old = store.registeredKinds[kind.name]
@@ -105,8 +104,7 @@ extension WidgetStore {
     }
     try atomically { (store) throws(StoreError) in
       let revision = store.advanceRevision()
-      store.replaceKind(name, with: nil, schema: nil)
-      store.release([name], at: revision, time: now)
+      store.removeKinds([name], at: revision, time: now)
       try store.refreshHelp(about: [name], at: now)
       return ((), true)
     }
@@ -117,6 +115,18 @@ extension WidgetStore {
     return registeredKinds.byName.values
       .filter { $0.provider == declaration.provider && !declared.contains($0.kind.name) }
       .map(\.kind.name).sorted { $0.rawValue.precedesByBytes($1.rawValue) }
+  }
+
+  /// Removes registered kinds. Their widgets stay.
+  private mutating func removeKinds(
+    _ names: [KindName], at revision: Revision, time: Timestamp
+  ) {
+    var removed: [KindName: KindSchema] = [:]
+    for name in names {
+      removed[name] = schemas[name]
+      replaceKind(name, with: nil, schema: nil)
+    }
+    release(removed, at: revision, time: time)
   }
 
   private mutating func replaceKind(
