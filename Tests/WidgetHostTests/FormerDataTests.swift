@@ -104,7 +104,10 @@ struct FormerDataTests {
     #expect(Self.lines(outputs + told).isEmpty)
   }
 
-  @Test mutating func `the reason for a kept default is that of the kind`() throws {
+  /// The daemon removes the defaults of a kind with the kind, so an heir gives the widgets new ones.
+  @Test mutating func `a new default after a change of the id has no effect only on set values`()
+    throws
+  {
     func kind(_ name: String, _ m: Int) -> String {
       "\(name): {data: {m: \(m)}, content: {label: x}}"
     }
@@ -115,12 +118,95 @@ struct FormerDataTests {
       remembered(try bundle(kind("own", 1), id: "c"), in: "/b/x"),
     ]
     #expect(state.remembered(known, at: now).handedOver == ["b -> c"])
-    let widgets = [try widget("v", "own", 1), try widget("w", "other", 1)]
+    let widgets = [
+      try widget("v", "own", 1), try widget("w", "other", 1), try widget("x", "other", 7),
+    ]
     let told = state.handle(.snapshot(widgets), generation: generation, at: now)
     let lines = Self.lines(told)
     #expect(lines.count == 2)
     #expect(lines.contains { $0.contains("no effect on v: the field was set;") })
-    #expect(lines.contains { $0.contains("no effect on w: the bundle's id has changed, too;") })
+    #expect(lines.contains { $0.contains("no effect on w: the field was set;") })
+  }
+
+  // MARK: Kinds that a file drops and has again
+
+  private static func kind(_ name: String, _ m: Int) -> String {
+    "\(name): {data: {m: \(m)}, content: {label: x}}"
+  }
+
+  /// The ways from a version with `k` to a version with `k` and another default.
+  enum Way: CaseIterable {
+    case dropped, droppedTwice, unseen, restartBetween, restartAndDrop, otherBundle
+  }
+
+  /// The host had forgotten the former default, so it did not name the widgets with values of others.
+  @Test(arguments: Way.allCases)
+  mutating func `a kind that a file drops and has again is compared with its last default`(
+    way: Way
+  ) throws {
+    let other = Self.kind("other", 1)
+    let both = try bundle("\(other), \(Self.kind("k", 1))")
+    let without = try bundle(other)
+    let path = way == .otherBundle ? "/b/y" : "/b/x"
+    let again = try bundle(
+      "\(Self.kind("k", 7))", id: way == .otherBundle ? "c" : "b")
+    func restarted(_ bundle: Bundle) throws -> HostState {
+      let shown = try #require(state.standings.first.flatMap(HostState.spec)).data
+      var next = HostState(home: "/home/me", seed: 2)
+      _ = next.found(.bundle(bundle, digest: 1), in: "/b/x", at: now)
+      let known = HostState.Remembered(id: "b", path: "/b/x", loaded: .epoch, shown: shown)
+      _ = next.remembered([known], at: now)
+      return next
+    }
+    _ = state.remembered([], at: now)
+    let first = try edit(both, 1)
+    _ = state.declared(generation: first, refusal: nil, at: now)
+    switch way {
+    case .unseen: _ = try edit(without, 2)
+    case .restartAndDrop:
+      state = try restarted(without)
+      let id = try #require(state.running["b"]?.instance.generation)
+      _ = state.declared(generation: id, refusal: nil, at: now)
+    default:
+      let second = try edit(without, 2)
+      _ = state.declared(generation: second, refusal: nil, at: now)
+    }
+    if way == .droppedTwice {
+      let third = try edit(try bundle("\(other), \(Self.kind("k", 5))"), 3)
+      _ = state.declared(generation: third, refusal: nil, at: now)
+      _ = state.handle(.snapshot([]), generation: third, at: now)
+      let fourth = try edit(without, 4)
+      _ = state.declared(generation: fourth, refusal: nil, at: now)
+    }
+    if way == .restartBetween {
+      state = try restarted(without)
+      let id = try #require(state.running["b"]?.instance.generation)
+      _ = state.declared(generation: id, refusal: nil, at: now)
+    }
+    let last = try edit(again, 9, in: path)
+    let lines = Self.lines(state.declared(generation: last, refusal: nil, at: now))
+    #expect(lines.isEmpty)
+    let widgets = [try widget("new", "k", 7), try widget("set", "k", 50)]
+    let told = Self.lines(state.handle(.snapshot(widgets), generation: last, at: now))
+    #expect(told.count == 1)
+    #expect(told.first?.contains("the new default of data.m has no effect on set: the") == true)
+    let more = state.handle(.snapshot(widgets), generation: last, at: now)
+    #expect(Self.lines(more).isEmpty)
+  }
+
+  @Test mutating func `a kind that comes back with the same default has no line`() throws {
+    _ = state.remembered([], at: now)
+    let other = Self.kind("other", 1)
+    let first = try edit(try bundle("\(other), \(Self.kind("k", 1))"), 1)
+    _ = state.declared(generation: first, refusal: nil, at: now)
+    let second = try edit(try bundle(other), 2)
+    _ = state.declared(generation: second, refusal: nil, at: now)
+    #expect(state.formerData.dropped(by: "b").names.map(\.rawValue) == ["k"])
+    let third = try edit(try bundle("\(other), \(Self.kind("k", 1))"), 3)
+    _ = state.declared(generation: third, refusal: nil, at: now)
+    #expect(state.formerData.dropped(by: "b").names.isEmpty)
+    let widgets = [try widget("w", "k", 50)]
+    #expect(Self.lines(state.handle(.snapshot(widgets), generation: third, at: now)).isEmpty)
   }
 
   // MARK: Limits

@@ -58,7 +58,9 @@ extension Widget {
 
   /// The keys of the data that only programs read. The widget of a bundle has such data for the next
   /// host and for commands.
-  var programKeys: [String] { isOfBundleKind ? ["droppedEvents", "handled", "settable"] : [] }
+  var programKeys: [String] {
+    isOfBundleKind ? ["dropped", "droppedEvents", "handled", "settable"] : []
+  }
 
   /// The data without these keys.
   var dataForPeople: [ValueMap.Entry] {

@@ -346,7 +346,7 @@ extension HostState {
     var outputs: [Output] = []
     if formerIDs == nil {
       for known in bundles where known.absence != .removed {
-        formerData.remember(known.settable, of: known.id)
+        formerData.remember(known.settable, dropped: known.dropped, of: known.id)
       }
     }
     note(former: bundles)

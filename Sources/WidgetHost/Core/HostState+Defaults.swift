@@ -3,25 +3,61 @@ import WidgetModel
 
 /// The data of former versions of bundles that no source set.
 struct FormerData: Sendable {
-  private struct Uncompared: Sendable {
-    var data = SettableData()
-    /// The kinds that a bundle with another id had. The daemon then has no former kind, so widgets
-    /// with a former default keep it.
-    var kindsOfFormerID: Set<KindName> = []
-  }
-
   /// The data of the kinds of former versions, by bundle: of the versions since the last one that the
   /// daemon has taken, and of kinds whose widgets wait for their removal.
   private var last: [String: SettableData] = [:]
   /// The data whose defaults are compared with the file when the widgets are known, by bundle.
-  private var uncompared: [String: Uncompared] = [:]
+  private var uncompared: [String: SettableData] = [:]
+  /// The data of the last version that the daemon has taken, by bundle.
+  private var provided: [String: SettableData] = [:]
+  /// The data of the kinds that such a version had, and that the daemon has from no bundle any more. If
+  /// a bundle has the kind again, its defaults are compared with these.
+  private var dropped: [String: SettableData] = [:]
 
   subscript(id: String) -> SettableData? { last[id] }
 
+  /// The dropped kinds of a bundle.
+  func dropped(by id: String) -> SettableData { dropped[id] ?? SettableData() }
+
   /// An earlier host ran a bundle.
-  mutating func remember(_ data: SettableData, of id: String) {
+  ///
+  /// - Parameter dropped: the kinds that earlier versions had.
+  mutating func remember(_ data: SettableData, dropped: SettableData, of id: String) {
     last[id] = data
-    uncompared[id, default: Uncompared()].data.add(data)
+    provided[id] = data
+    self.dropped[id] = dropped
+    uncompared[id, default: SettableData()].add(data)
+  }
+
+  /// The file has kinds that the version before lacked. The daemon may not have taken that version, so
+  /// it still has the kinds.
+  mutating func returned(_ kinds: Set<KindName>, to id: String) {
+    guard let data = provided[id] else { return }
+    compare(data, only: kinds, with: id)
+  }
+
+  /// The daemon has taken a version.
+  mutating func taken(_ data: SettableData, of id: String) {
+    let former = provided[id] ?? SettableData()
+    let names = Set(data.names)
+    for other in [id] + dropped.keys.sorted().filter({ $0 != id }) {
+      compare(dropped(by: other), only: names.subtracting(former.names), with: id)
+    }
+    var gone = dropped(by: id)
+    gone.add(former)
+    dropped[id] = gone
+    provided[id] = data
+    for other in dropped.keys.sorted() {
+      dropped[other]?.keep(only: Set(dropped(by: other).names).subtracting(names))
+    }
+  }
+
+  /// Compares defaults with the file when the widgets are known.
+  private mutating func compare(_ data: SettableData, only kinds: Set<KindName>, with id: String) {
+    var data = data
+    data.keep(only: kinds)
+    guard !data.names.isEmpty else { return }
+    uncompared[id, default: SettableData()].add(data)
   }
 
   /// A new version replaces another one.
@@ -47,24 +83,25 @@ struct FormerData: Sendable {
   mutating func handOver(
     _ data: SettableData?, of id: String, to heir: String, beside provided: Set<KindName>
   ) {
-    last[id] = nil
-    guard var former = uncompared.removeValue(forKey: id)?.data ?? data else { return }
-    former.keep(only: Set(former.names).subtracting(provided))
-    var all = uncompared[heir] ?? Uncompared()
-    let known = Set(all.data.names)
-    all.kindsOfFormerID.formUnion(Set(former.names).subtracting(known))
-    all.data.add(former)
-    uncompared[heir] = all
+    var former = uncompared[id] ?? SettableData()
+    if let data { former.add(data) }
+    var gone = former
+    gone.add(dropped(by: id))
+    gone.keep(only: Set(gone.names).subtracting(provided))
+    forget(id)
+    dropped[heir, default: SettableData()].add(gone)
+    compare(former, only: Set(former.names).subtracting(provided), with: heir)
   }
 
   /// The data to compare with the file now; nil if there is none.
-  mutating func takeUncompared(
-    of id: String
-  ) -> (data: SettableData, kindsOfFormerID: Set<KindName>)? {
-    uncompared.removeValue(forKey: id).map { ($0.data, $0.kindsOfFormerID) }
+  mutating func takeUncompared(of id: String) -> SettableData? {
+    uncompared.removeValue(forKey: id)
   }
 
-  mutating func forget(_ id: String) { (last[id], uncompared[id]) = (nil, nil) }
+  mutating func forget(_ id: String) {
+    (last[id], uncompared[id]) = (nil, nil)
+    (provided[id], dropped[id]) = (nil, nil)
+  }
 }
 
 extension HostState {
@@ -79,33 +116,28 @@ extension HostState {
     }
     return keptDefaults(
       of: bundle, since: Dictionary(old) { first, _ in first }, among: former
-    ) { _, value, before in value == before ? nil : HostState.wasSet }
+    ) { value, before in value == before }
   }
 
-  /// The same for a version that this host did not see, or that had another id. The widgets are known
-  /// now, and the daemon has let them follow the new defaults.
+  /// The same for a version that this host did not see, or that had another id, and for kinds that the
+  /// file has again. The widgets are known now, and the daemon has let them follow the new defaults.
   mutating func lateKeptDefaults(of id: String) -> [String] {
     guard let instance = running[id]?.instance, let former = formerData.takeUncompared(of: id)
     else { return [] }
-    return keptDefaults(of: instance.bundle, since: former.data.kinds, among: instance) {
-      kind, value, before in
-      value == before && former.kindsOfFormerID.contains(kind)
-        ? "the bundle's id has changed, too" : HostState.wasSet
+    return keptDefaults(of: instance.bundle, since: former.kinds, among: instance) { _, _ in
+      false
     }
   }
 
-  private static let wasSet = "the field was set"
-
-  /// A line for each field with another default than before, and each reason for which widgets have
-  /// another value.
+  /// A line for each field with another default than before, if widgets have another value.
   ///
   /// Fields that sources set are left out. The next reading sets them again.
   ///
-  /// - Parameter reason: why a widget keeps its value, by its kind, this value and the former default.
-  ///   Nil if the widget follows the new default.
+  /// - Parameter follows: whether a widget will follow the new default, by its value and the former
+  ///   default.
   private func keptDefaults(
     of bundle: Bundle, since old: [KindName: ValueMap], among instance: BundleInstance,
-    _ reason: (_ kind: KindName, _ value: Value, _ before: Value) -> String?
+    _ follows: (_ value: Value, _ before: Value) -> Bool
   ) -> [String] {
     var lines: [String] = []
     for kind in bundle.kinds {
@@ -117,25 +149,22 @@ extension HostState {
         guard let before = former[field.name], before != (field.defaultValue ?? .null) else {
           continue
         }
-        var kept: [String: [WidgetID]] = [:]
-        for id in instance.sortedIDs {
+        let ids = instance.sortedIDs.filter { id in
           // A value that does not fit the new type does not stay.
           guard let widget = instance.widgets[id]?.view, widget.kind == name,
             let value = widget.data[field.name],
-            bundle.widgets.first(where: { $0.id == id })?.data[field.name] == nil,
-            value != (field.defaultValue ?? .null), field.fitted(value) != nil,
-            let reason = reason(name, value, before)
-          else { continue }
-          kept[reason, default: []].append(id)
+            bundle.widgets.first(where: { $0.id == id })?.data[field.name] == nil
+          else { return false }
+          return value != (field.defaultValue ?? .null) && field.fitted(value) != nil
+            && !follows(value, before)
         }
-        for (reason, ids) in kept.sorted(by: { $0.key < $1.key }) {
-          let more = ids.count > limits.othersShownMax ? ", …" : ""
-          lines.append(
-            "the new default of data.\(field.name) has no effect on "
-              + ids.prefix(limits.othersShownMax).map(\.rawValue).joined(separator: ", ") + more
-              + ": \(reason); \"widgetctl set \(ids[0]) --unset \(field.name)\" sets it to the"
-              + " default")
-        }
+        guard let first = ids.first else { continue }
+        let more = ids.count > limits.othersShownMax ? ", …" : ""
+        lines.append(
+          "the new default of data.\(field.name) has no effect on "
+            + ids.prefix(limits.othersShownMax).map(\.rawValue).joined(separator: ", ") + more
+            + ": the field was set; \"widgetctl set \(first) --unset \(field.name)\" sets it to the"
+            + " default")
       }
     }
     return lines

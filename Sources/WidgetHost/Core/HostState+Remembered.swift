@@ -49,6 +49,9 @@ extension HostState {
     /// The data of its kinds that no source sets.
     var settable: SettableData { SettableData(shown[HostState.settableKey]) }
 
+    /// The data of kinds that its former versions had.
+    var dropped: SettableData { SettableData(shown[HostState.droppedKey]) }
+
     /// The kinds in its file. If the daemon refused the bundle, they may be the kinds of others.
     var kinds: Set<KindName> { Set(handled.keys) }
 

@@ -33,6 +33,8 @@ extension HostState {
     /// The data of its kinds that no source sets. Also that of former kinds, because widgets of them
     /// can wait for their removal.
     var settable = SettableData()
+    /// The data of kinds that former versions had.
+    var dropped = SettableData()
     /// The numbers of events that the daemon has dropped before the bundle got them.
     public var drops: [ClosedRange<UInt64>] = []
     /// Widgets that wait for their removal, edits without effect, values that are gone with removed
@@ -85,6 +87,8 @@ extension HostState {
           others: (otherNames ?? former?.others) ?? [],
           handled: (current?.instance.bundle.handledEvents ?? former?.handled) ?? [:],
           settable: (current.map(settable(of:)) ?? former?.settable) ?? SettableData(),
+          dropped: current.map { formerData.dropped(by: $0.instance.bundle.id) }
+            ?? former?.dropped ?? SettableData(),
           drops: drops,
           remarks: waiting + editRemarks(current) + losses
             + (shown?.defaults.problems ?? [])

@@ -12,6 +12,9 @@ extension HostState {
   /// The data of a widget `bundle/ID` for the next host; see `SettableData`.
   static let settableKey = "settable"
 
+  /// The same data of kinds that former versions had.
+  static let droppedKey = "dropped"
+
   /// The kind of the widgets that show the state of bundles.
   public static var kind: Kind? {
     KindName("bundle").map { name in
@@ -65,6 +68,10 @@ extension HostState {
             name: settableKey, type: .map(.map(.any)), defaultValue: .map([:]),
             summary: "The data of its kinds that no source sets, by kind, each with its default."
               + " The next host compares its file with this."),
+          Field(
+            name: droppedKey, type: .map(.map(.any)), defaultValue: .map([:]),
+            summary: "The same data of kinds that its former versions had. If a bundle has such a"
+              + " kind again, the host compares its defaults with this."),
           Field(
             name: "remarks", type: .list(.string), defaultValue: .list([]),
             summary: "Widgets that wait for their removal, edits of its file without effect, values"
@@ -174,7 +181,7 @@ extension HostState {
             standing.handled.map { kind, names in
               ValueMap.Entry(key: kind.rawValue, value: .list(names.map { .string($0) }))
             })),
-        settableKey: standing.settable.value,
+        settableKey: standing.settable.value, droppedKey: standing.dropped.value,
         "remarks": .list(standing.remarks.map { .string($0) }),
         "droppedEvents": .list(
           standing.drops.map { drop in

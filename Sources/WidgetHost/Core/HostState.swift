@@ -222,7 +222,9 @@ public struct HostState: Sendable {
       running.set(bundle.id, edits: before.edits)
       formerData.replace(before.settable, of: bundle.id, wasTaken: before.isTaken)
     }
-    noteKinds(Set(bundle.kinds.map(\.kind.name)), of: bundle.id)
+    let kinds = Set(bundle.kinds.map(\.kind.name))
+    formerData.returned(kinds.subtracting(before?.settable.names ?? []), to: bundle.id)
+    noteKinds(kinds, of: bundle.id)
     outputs.append(.open(generation: lastGeneration, bundle))
     if isTraced { outputs.append(tell(instance, "\(bundle.version) is loaded", at: now)) }
     guard start == .read else { return outputs }
@@ -317,6 +319,7 @@ public struct HostState: Sendable {
     guard let id = running.id(of: generation), let current = running[id] else { return [] }
     guard let refusal else {
       running.taken(id)
+      formerData.taken(current.settable, of: id)
       forgetFormerKinds(of: id)
       let shown = current.refusal == nil ? [] : showRefusal(nil, of: current, at: now)
       let outputs = shown + reportAwaitedKinds()
