@@ -209,6 +209,64 @@ struct FormerDataTests {
     #expect(Self.lines(state.handle(.snapshot(widgets), generation: third, at: now)).isEmpty)
   }
 
+  // MARK: The log about dropped kinds
+
+  private static func drops(_ outputs: [HostState.Output]) -> [String] {
+    outputs.compactMap { output in
+      switch output {
+      case .report(let text), .note(let text): text
+      default: nil
+      }
+    }.filter { $0.contains("no longer has the kind") }
+  }
+
+  @Test mutating func `the log names a dropped kind once, when the daemon has none`() throws {
+    _ = state.remembered([], at: now)
+    let other = Self.kind("other", 1)
+    let widgets = "mine: {kind: k}, moved: {kind: k}"
+    func file(_ kinds: String, _ widgets: String) throws -> Bundle {
+      try BundleReader.read(
+        "{bundle: b, format: 1, version: 1.0.0, kinds: {\(kinds)}, widgets: {\(widgets)}}")
+    }
+    let first = try edit(try file("\(other), \(Self.kind("k", 1))", widgets), 1)
+    _ = state.declared(generation: first, refusal: nil, at: now)
+    var known = [try widget("foreign", "k", 5), try widget("v", "other", 5)]
+    for id in ["mine", "moved"] {
+      var own = try widget(id, "k", 1)
+      own.applySet = "bundle/b"
+      known.append(own)
+    }
+    _ = state.handle(.snapshot(known), generation: first, at: now)
+    let outputs = state.found(
+      .bundle(try file(other, widgets), digest: 2), in: "/b/x", at: now)
+    #expect(Self.drops(outputs).isEmpty)
+    // Another edit before the daemon has taken the first one.
+    let last = try edit(try file(other, "mine: {kind: k}"), 3)
+    let told = Self.drops(state.declared(generation: last, refusal: nil, at: now))
+    #expect(
+      told == [
+        "bundle b: the file no longer has the kind \"k\", so 2 widgets lose their content, but keep"
+          + " the values that somebody has set: foreign, mine; to get the content back, put the kind"
+          + " into the file again, or into another bundle"
+      ])
+    let again = state.declared(generation: last, refusal: nil, at: now)
+    #expect(Self.drops(again).isEmpty)
+    let next = try edit(try bundle(Self.new), 4)
+    let more = Self.drops(state.declared(generation: next, refusal: nil, at: now))
+    #expect(more == ["bundle b: the file no longer has the kind \"other\"; no widget needs it"])
+  }
+
+  @Test mutating func `a refused version drops no kind`() throws {
+    _ = state.remembered([], at: now)
+    let first = try edit(try bundle(Self.old), 1)
+    _ = state.declared(generation: first, refusal: nil, at: now)
+    let second = try edit(try bundle(Self.new), 2)
+    let refused = state.declared(generation: second, refusal: "no", at: now)
+    let back = try #require(refused.generations.first)
+    let taken = state.declared(generation: back, refusal: nil, at: now)
+    #expect(Self.drops(refused + taken).isEmpty)
+  }
+
   // MARK: Limits
 
   /// A bundle with kinds of about 1 KiB for each field.

@@ -220,6 +220,7 @@ public struct HostState: Sendable {
     // They stay until the daemon has taken the new version.
     if let before {
       running.set(bundle.id, edits: before.edits)
+      running.set(bundle.id, dropping: HostState.droppedKinds(of: before, by: bundle))
       formerData.replace(before.settable, of: bundle.id, wasTaken: before.isTaken)
     }
     let kinds = Set(bundle.kinds.map(\.kind.name))
@@ -322,7 +323,7 @@ public struct HostState: Sendable {
       formerData.taken(current.settable, of: id)
       forgetFormerKinds(of: id)
       let shown = current.refusal == nil ? [] : showRefusal(nil, of: current, at: now)
-      let outputs = shown + reportAwaitedKinds()
+      let outputs = shown + reportDroppedKinds(of: id) + reportAwaitedKinds()
       guard let told = current.told else { return outputs + standing() }
       // If an earlier version runs in the place of a refused one, the problem of the file stays.
       if current.refused == nil, folders[current.folder]?.problem == told {

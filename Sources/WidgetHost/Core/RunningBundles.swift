@@ -32,6 +32,8 @@ struct RunningBundle: Sendable {
   fileprivate(set) var heldKinds: Set<KindName> = []
   /// The edits of the file that have no effect, because somebody else has set the fields.
   fileprivate(set) var edits: [BundleClaims.KeptField] = []
+  /// The kinds that the last version had. The log names them when the daemon has taken this version.
+  fileprivate(set) var droppedKinds: [DroppedKind] = []
   /// The kinds of its widgets that the file lacks.
   let foreignKinds: Set<KindName>
   /// Whether these kinds are registered. A kind is left out until the daemon has told a widget of it.
@@ -122,6 +124,17 @@ struct RunningBundles: Sendable {
   }
 
   mutating func set(_ id: String, edits: [BundleClaims.KeptField]) { bundles[id]?.edits = edits }
+
+  mutating func set(_ id: String, dropping kinds: [DroppedKind]) {
+    bundles[id]?.droppedKinds = kinds
+  }
+
+  /// The dropped kinds that the log has not named yet.
+  mutating func takeDroppedKinds(of id: String) -> [DroppedKind] {
+    guard let kinds = bundles[id]?.droppedKinds else { return [] }
+    bundles[id]?.droppedKinds = []
+    return kinds
+  }
 
   // MARK: The daemon
 
