@@ -12,4 +12,7 @@ public enum BundleRemovalMark {
   public static let waitMax = Duration.seconds(3)
 
   public static func name(of id: String) -> String { ".removed-\(id)" }
+
+  /// The problem of a bundle while the host removes its widgets and kinds.
+  public static let problem = "the bundle is being removed"
 }

@@ -157,6 +157,32 @@ import WidgetTerminal
       widget.failures(Self.dates, facts).first == "stale: its bundle is stopped for 5m: \(words)")
   }
 
+  /// In that moment, the widget was "stopped", which the commands explained by the folders of the host.
+  @Test func `a bundle that is being removed is the reason`() throws {
+    let removed = LiveSamples.widget("bundle/feed") {
+      $0.data = [
+        "id": .string("feed"), "path": .string("/nonexistent/feed"), "state": .string("stopped"),
+        "problem": .string("the bundle is being removed"), "runs": .bool(false),
+      ]
+    }
+    let facts = Self.facts("bundle/feed", [Self.host(isStale: false), removed])
+    let staleness = try #require(facts.staleness(of: Self.stale()))
+    #expect(staleness.words(Self.dates) == "its bundle is being removed")
+    #expect(staleness.absence == "bundle feed is being removed")
+    let request = SendEventRequest(widgetID: Samples.id("w"), name: "press")
+    #expect(
+      EventCheck.waiting(request, staleness)?.message
+        == "Bundle feed is being removed now; the event is lost with it.")
+    let standing = BundleStanding(removed)
+    #expect(standing.text == "stopped: the bundle is being removed")
+    #expect(standing.isLeaving && !standing.isElsewhere && !standing.hasFailed)
+    #expect(standing.asMissing == standing)
+    // The host of a stale widget has ended, so nobody removes anything.
+    var left = removed
+    left.isStale = true
+    #expect(!BundleStanding(left, .away).isLeaving)
+  }
+
   private static let bundle = LiveSamples.widget("bundle/feed") {
     $0.data = ["state": .string("broken"), "problem": .string("feed.yaml:3: no")]
   }

@@ -34,6 +34,8 @@ extension BundleStanding {
 
   /// The same bundle, whose folder or file is missing.
   var asMissing: BundleStanding {
+    // Nobody can keep its widgets any more.
+    guard !isLeaving else { return self }
     let noFile = BundleFileName.missing(from: path)
     let start = missingWords
     guard !isToldMissing else {

@@ -28,6 +28,8 @@ struct BundleStanding: Hashable, Sendable {
   private(set) var runs = false
   /// Whether a host runs, and this bundle is not in its folders.
   private(set) var isElsewhere = false
+  /// Whether a host runs, and removes the bundle at this moment.
+  private(set) var isLeaving = false
   /// Whether a host has a session.
   private(set) var isHosted = false
   /// Whether the store takes no changes, so that the widget has the state from before.
@@ -41,7 +43,7 @@ struct BundleStanding: Hashable, Sendable {
   var title: String { original.map { "\($0) (second copy in \(path))" } ?? id }
 
   /// Whether it should run and does not. In the state `failed`, the previous version can run.
-  var hasFailed: Bool { isBad && !isElsewhere && !isFailing }
+  var hasFailed: Bool { isBad && !isElsewhere && !isLeaving && !isFailing }
 
   /// Whether it runs, and a source, an action or the content of its widgets fails.
   var isFailing: Bool { state == "failing" }
@@ -49,7 +51,7 @@ struct BundleStanding: Hashable, Sendable {
   var isBad: Bool { state != "running" }
 
   /// Whether no host answers for it: the host has ended, hangs, or has not returned.
-  var lacksHost: Bool { !isHosted && !isElsewhere }
+  var lacksHost: Bool { !isHosted && !isElsewhere && !isLeaving }
 
   /// - Parameters:
   ///   - session: whether a host has a session. After a restart of the daemon, the widget has the state
@@ -92,7 +94,9 @@ struct BundleStanding: Hashable, Sendable {
     case .connected: (told, reason) = (text("state"), kept(text("problem")))
     }
     removal = isHosted && told == "failed" ? Promise.time(in: reason) : nil
-    isElsewhere = session == .connected && text("state") == "stopped"
+    let isStopped = session == .connected && text("state") == "stopped"
+    isLeaving = isStopped && widget.showsRemoval
+    isElsewhere = isStopped && !widget.showsRemoval
     let isFrozen = store != nil && ["running", "failing"].contains(told)
     self.isFrozen = isFrozen
     state = isFrozen ? "failing" : told
@@ -176,6 +180,11 @@ struct BundleStanding: Hashable, Sendable {
   /// `stopped: not in a folder of this host: clock`. Nil if there are none.
   static func words(forStopped ids: [String]) -> String? {
     ids.isEmpty ? nil : "stopped: not in a folder of this host: \(ids.joined(separator: ", "))"
+  }
+
+  /// Whether a problem says that the host removes the bundle.
+  static func isRemoval(_ problem: String) -> Bool {
+    problem.split(whereSeparator: \.isNewline).first.map(String.init) == BundleRemovalMark.problem
   }
 
   /// The first of several problems, with the number of the others.
@@ -366,4 +375,10 @@ extension Widget {
   /// Whether the host has made the widget to show the state of a bundle. Users can make widgets of the
   /// same kind.
   var showsBundle: Bool { applySet == BundleHost.widget && OwnerName.bundle(id.rawValue) != nil }
+
+  /// Whether the host removes the bundle that the widget shows.
+  var showsRemoval: Bool {
+    guard case .string(let problem)? = data["problem"] else { return false }
+    return BundleStanding.isRemoval(problem)
+  }
 }

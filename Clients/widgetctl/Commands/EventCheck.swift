@@ -75,9 +75,11 @@ struct EventCheck: Hashable, Sendable {
     return RequestWarning(
       reason: "PROVIDER_AWAY",
       message: absence.prefix(1).uppercased() + absence.dropFirst() + " now; "
-        + (kind.kind.hasLosableEvents
-          ? "the event is lost for it, because the kind stores no events."
-          : "the event is stored, and waits for it."),
+        + (staleness.isLeaving
+          ? "the event is lost with it."
+          : kind.kind.hasLosableEvents
+            ? "the event is lost for it, because the kind stores no events."
+            : "the event is stored, and waits for it."),
       metadata: ["kind": kind.kind.name.rawValue, "provider": kind.provider])
   }
 

@@ -121,12 +121,19 @@ struct Staleness: Sendable {
     case .bundle(let state, _):
       guard self.bundle?.data["runs"] != .bool(true) else { return nil }
       let bundle = OwnerName.bundle(kind.provider) ?? kind.provider
+      guard !isLeaving else { return "bundle \(bundle) is being removed" }
       return "bundle \(bundle) \(state == "failed" ? "does not run" : "is \(state)")"
     case .provider(let name), .providerAway(let name):
       return "no provider \"\(name.onOneLine)\" runs the kind \"\(kind.kind.name)\""
     case .sources, .providerSilent, .mark, .unknown, .timeline, .activitySilent, .activityExpired:
       return nil
     }
+  }
+
+  /// Whether the host removes the bundle of the widget's kind at this moment.
+  var isLeaving: Bool {
+    guard case .bundle(state: "stopped", _) = cause else { return false }
+    return bundle?.showsRemoval == true
   }
 
   /// The command that starts the host, with the folders of the last one if they are known.
@@ -171,6 +178,7 @@ struct Staleness: Sendable {
       return "\(name) (process \(silence.pid)) has not answered \(span(silence.since))"
     case .hostEnded(let end): return "widgetd-host is away \(span(end))"
     case .noHost: return "not updated \(time): no widgetd-host runs"
+    case .bundle where isLeaving: return "its bundle is being removed"
     case .bundle(let state, let problem):
       let words =
         if state == "failed", let moment {

@@ -32,8 +32,8 @@ extension HostState {
             summary:
               "running; failing, if a source, an action or the timeline of its widgets has failed;"
               + " failed, if its file has a mistake or is missing, or the daemon refuses the bundle"
-              + " (the previous version can still run); stopped, if the host has ended or has"
-              + " another folder."),
+              + " (the previous version can still run); stopped, if the host has ended, has"
+              + " another folder, or removes the bundle."),
           Field(
             name: "problem", type: .string, defaultValue: .string(""),
             summary: "The mistake or failure, with its place; empty if there is none."),

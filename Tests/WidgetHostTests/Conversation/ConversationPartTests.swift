@@ -116,6 +116,28 @@ struct ConversationPartTests {
     #expect(others?.count == 1)
   }
 
+  /// The widget kept the last problem of the bundle, or none.
+  @Test func `a bundle that is being removed says so`() throws {
+    let id = try #require(WidgetID("bundle/a"))
+    let spec = WidgetSpec(
+      id: id, kind: try #require(KindName("bundle")), family: .small,
+      data: [
+        "id": .string("a"), "path": .string("/d/a"), "loaded": .timestamp(.epoch),
+        "state": .string("failed"), "runs": .bool(true),
+        "problem": .string("the folder /d/a has no bundle file"),
+      ])
+    var work = StandingWork()
+    work.set([spec])
+    work.declare(work.declaration(keeping: [:]), with: call(1))
+    work.set([])
+    let heirs: [WidgetID: String?] = [id: nil]
+    let kept = try #require(work.declaration(keeping: heirs).first)
+    #expect(kept.id == id && kept.data["state"] == .string("stopped"))
+    #expect(kept.data["problem"] == .string(BundleRemovalMark.problem))
+    #expect(kept.data["runs"] == .bool(false))
+    #expect(work.declaration(keeping: [:]).isEmpty)
+  }
+
   // MARK: Holds
 
   @Test func `a widget that the file lacks again waits again after its return`() throws {

@@ -1,3 +1,4 @@
+import WidgetBundle
 import WidgetModel
 
 /// The declarations of the widgets that show the host and its bundles.
@@ -91,9 +92,11 @@ struct StandingWork: Sendable {
       if let heir {
         spec.data["heir"] = .string(heir)
         problems.append("bundle \(heir) takes over its kinds and widgets")
+      } else {
+        problems.append(BundleRemovalMark.problem)
       }
       if case .string(let problem)? = other?.data["problem"] { problems.append(problem) }
-      if !problems.isEmpty { spec.data["problem"] = .string(problems.joined(separator: "\n")) }
+      spec.data["problem"] = .string(problems.joined(separator: "\n"))
       return spec
     }
   }
