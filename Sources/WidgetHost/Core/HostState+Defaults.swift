@@ -48,7 +48,8 @@ struct FormerData: Sendable {
     dropped[id] = gone
     provided[id] = data
     for other in dropped.keys.sorted() {
-      dropped[other]?.keep(only: Set(dropped(by: other).names).subtracting(names))
+      let left = Set(dropped(by: other).names).subtracting(names)
+      dropped[other]?.keep(only: left)
     }
   }
 

@@ -55,7 +55,7 @@ extension HostState {
   /// The daemon has taken the version that lacks the kinds.
   mutating func reportDroppedKinds(of id: String) -> [Output] {
     guard let bundle = running[id]?.instance.bundle else { return [] }
-    return running.takeDroppedKinds(of: id).map { dropped in
+    return running.takeDroppedKinds(of: id).map { dropped -> Output in
       let staying = dropped.staying(in: bundle)
       let line = "bundle \(id): \(dropped.words(on: staying, countMax: limits.othersShownMax))"
       return staying.isEmpty ? .note(line) : .report(line)
