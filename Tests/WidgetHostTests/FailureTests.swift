@@ -176,6 +176,22 @@ struct FailureTests {
     }
   }
 
+  @Test func `only a failure with the same reason is in the log as again`() throws {
+    var scene = try Scene("{on: {go: [{command: [no]}]}}", permissions: "{commands: [no]}")
+    var lines: [String] = []
+    for words in ["disk full", "no route", "no route", "disk full"] {
+      scene.pass(.seconds(5))
+      try scene.event("go")
+      scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", words)))
+      lines += reports(&scene)
+    }
+    let start = "bundle b: widget w: on go: "
+    #expect(
+      lines == [
+        "\(start)disk full", "\(start)no route", "\(start)no route (again)", "\(start)disk full",
+      ])
+  }
+
   @Test func `a flood of failing events does not fill the log`() throws {
     var scene = try Scene("{on: {go: [{command: [no]}]}}", permissions: "{commands: [no]}")
     for _ in 0..<100 {

@@ -197,7 +197,7 @@ struct FormTests {
     #expect(
       reports(&scene) == [
         "bundle b: widget w: action save: title is needed.",
-        "bundle b: widget w: action save: \(words) (again)",
+        "bundle b: widget w: action save: \(words)",
       ])
     try submit(["title": .string("x")], &scene)
     // The action has not ended yet.

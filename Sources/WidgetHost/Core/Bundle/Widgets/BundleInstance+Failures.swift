@@ -71,7 +71,8 @@ extension BundleInstance {
     if reported?.status.code != status.code {
       effects.append(.report(words))
     } else if cause != .time || known?.isCleared == true, allowances.takeReport() {
-      effects.append(.report("\(words) (again)"))
+      let isSame = reported?.status.message == status.message
+      effects.append(.report(isSame ? "\(words) (again)" : words))
     }
     standing.set(id, key, failure)
     widgets.touch(id)
