@@ -103,7 +103,7 @@ extension FailureTests {
     var limits = HostLimits()
     (limits.outcomeTextBytesMax, limits.outcomeFieldsBytesMax) = (60, 130)
     let long = String(repeating: Self.family, count: 500)
-    let two = Self.family + Self.family
+    let two = Self.family + Self.family + "…"
     let status = ActionStatus(
       state: .failure, title: long, message: long, code: "ABORTED",
       fields: ["a": long, "b": long, "c": long])
@@ -111,6 +111,19 @@ extension FailureTests {
       state: .failure, title: two, message: two, code: "ABORTED", fields: ["a": two, "b": two])
     #expect(status.outcome(limits) == expected)
     #expect(expected.outcome(limits) == expected)
+  }
+
+  @Test(arguments: [
+    (30, "title is needed. n takes a number.", "title is needed. n takes a…"),
+    (29, "title is needed. n takes a number.", "title is needed. n takes a…"),
+    (28, "title is needed. n takes a number.", "title is needed. n takes…"),
+    (34, "title is needed. n takes a number.", "title is needed. n takes a number."),
+    (20, "a nolastwordendshereatall", "a nolastwordendsh…"),
+    (12, "日本 日本語", "日本…"), (13, "日本語日本語", "日本語…"), (3, "abcd", "…"),
+  ])
+  func `a text that is too long ends after a word`(bytes: Int, text: String, cut: String) {
+    #expect(text.wholeWords(bytesMax: bytes) == cut)
+    #expect(cut.utf8.count <= bytes)
   }
 
   @Test func `outcomes over the byte limit wait until old ones are removed`() throws {

@@ -253,5 +253,6 @@ struct RefusedFormTests {
     let message = try need(scene.widget?.error?.message)
     #expect(message.utf8.count <= HostLimits().outcomeTextBytesMax + "Save failed: ".utf8.count)
     #expect(message.hasPrefix("Save failed: title is needed. The form has no field \"0x"))
+    #expect(message.hasSuffix("x\". The form has no field…"), "\(message)")
   }
 }

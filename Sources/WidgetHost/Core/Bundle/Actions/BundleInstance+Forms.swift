@@ -26,7 +26,7 @@ extension BundleInstance {
       fields: Dictionary(problems.map { ($0.name, $0.words) }) { first, _ in first },
       form: event.nodeID)
     let brief = problems.map(\.brief).joined(separator: " ")
-      .beginning(bytesMax: limits.outcomeTextBytesMax)
+      .wholeWords(bytesMax: limits.outcomeTextBytesMax)
     if brief != status.message { status.errorMessage = brief }
     // `catch` does not run. Only steps for the event of the failure handle it.
     let known = failed(

@@ -10,13 +10,13 @@ extension ActionStatus {
   /// The status as an outcome, with its texts cut to the limits.
   func outcome(_ limits: HostLimits) -> ActionStatus {
     var outcome = self
-    outcome.title = title.beginning(bytesMax: limits.outcomeTextBytesMax)
-    outcome.message = message.beginning(bytesMax: limits.outcomeTextBytesMax)
+    outcome.title = title.wholeWords(bytesMax: limits.outcomeTextBytesMax)
+    outcome.message = message.wholeWords(bytesMax: limits.outcomeTextBytesMax)
     (outcome.form, outcome.errorMessage) = ("", "")
     outcome.fields = [:]
     var room = limits.outcomeFieldsBytesMax
     for (name, text) in fields.sorted(by: { $0.key < $1.key }) {
-      let text = text.beginning(bytesMax: limits.outcomeTextBytesMax)
+      let text = text.wholeWords(bytesMax: limits.outcomeTextBytesMax)
       room -= name.utf8.count + text.utf8.count
       guard room >= 0 else { break }
       outcome.fields[name] = text
@@ -35,6 +35,23 @@ extension StringProtocol {
         bytes += character.utf8.count
         return bytes <= bytesMax
       })
+  }
+
+  /// The beginning with at most `bytesMax` bytes in UTF-8. A cut text ends with `…` after a whole word.
+  /// A word that takes more than half of the bytes is cut between characters.
+  func wholeWords(bytesMax: Int) -> String {
+    guard utf8.count > bytesMax else { return String(self) }
+    let mark = "…"
+    let start = beginning(bytesMax: bytesMax - mark.utf8.count)
+    var words = start[...]
+    if let next = dropFirst(start.count).first, !next.isWhitespace,
+      let end = words.lastIndex(where: \.isWhitespace),
+      words[..<end].utf8.count >= bytesMax / 2
+    {
+      words = words[..<end]
+    }
+    while words.last?.isWhitespace == true { words.removeLast() }
+    return "\(words)\(mark)"
   }
 }
 
