@@ -173,8 +173,10 @@ import WidgetModel
     table.add("src3", failed: Self.standing("/b/src3", "failed"), in: "/b", reason)
     let text = table.text(Printer(format: .table, painter: Samples.plain, width: width))
     let rows = text.split(separator: "\n").dropFirst()
-    #expect(rows.first?.contains("  1        \(state)") == true, "\(text)")
-    #expect(rows.last?.contains("  1        failed") == true, "\(text)")
+    // The state needs the room of the other columns.
+    let start = width == 80 ? "  1        " : "src3  "
+    #expect(rows.first?.contains("\(start)\(state)") == true, "\(text)")
+    #expect(rows.last?.contains("\(start)failed") == true, "\(text)")
     guard width == 80 else { return }
     let cause = "there is no program nosuchprogram"
     #expect(rows.first?.contains("\(state): \(cause)") == true, "\(text)")

@@ -369,7 +369,8 @@ extension Table {
   static func of(activities widgets: [Widget], now: Timestamp) -> Table {
     var table = Table(
       "ID", "STATE", "TIME", "PROGRESS", "TITLE", "STATUS", yielding: "TITLE",
-      dispensable: ["TIME", "TITLE", "PROGRESS", "STATE"])
+      dispensable: ["TIME", "TITLE", "PROGRESS", "STATUS"], state: "STATE")
+    let failures = ["failed", "stopped"]
     for widget in widgets {
       guard let activity = widget.activity else { continue }
       let style: Style =
@@ -385,12 +386,16 @@ extension Table {
       let words = [activity.state == .active ? nil : widget.data["outcome"], widget.data["status"]]
       table.add(
         Cell(widget.id.rawValue),
-        Cell(activity.state.name + (widget.isStale ? ",stale" : ""), style),
+        Cell(
+          activity.state.name + (widget.isStale ? ",stale" : ""), style,
+          ranking: failures + ["stale", "expired", "active"]),
         Cell(DurationSyntax.age((activity.endTime ?? now).duration(since: activity.startTime))),
         Cell(progress),
         // A table is as wide as its longest cell, also in a pipe.
         Cell(TextColumns.truncated(title(of: widget), to: 60)),
-        Cell(words.compactMap { $0?.plainText }.joined(separator: ": ")))
+        Cell(
+          words.compactMap { $0?.plainText }.joined(separator: ": "),
+          keyword: failures.first { Value.string($0) == words[0] } ?? ""))
     }
     return table
   }

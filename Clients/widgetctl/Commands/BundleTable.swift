@@ -13,9 +13,10 @@ struct BundleTable {
       hasFolders
       ? Table(
         "ID", "VERSION", "KINDS", "WIDGETS", "FOLDER", "STATE",
-        dispensable: ["KINDS", "WIDGETS", "FOLDER", "VERSION"])
+        dispensable: ["KINDS", "WIDGETS", "FOLDER", "VERSION"], state: "STATE")
       : Table(
-        "ID", "VERSION", "KINDS", "WIDGETS", "STATE", dispensable: ["KINDS", "WIDGETS", "VERSION"])
+        "ID", "VERSION", "KINDS", "WIDGETS", "STATE",
+        dispensable: ["KINDS", "WIDGETS", "VERSION"], state: "STATE")
   }
 
   /// - Parameters:

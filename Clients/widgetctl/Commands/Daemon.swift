@@ -22,7 +22,8 @@ struct StatsCommand: AsyncParsableCommand {
   }
 
   static func table(_ stats: GetStatsResponse) -> Table {
-    var table = Table("NAME", "VALUE")
+    // A cut number would look like another one, and the largest number has 20 digits.
+    var table = Table("NAME", "VALUE", state: "VALUE", stateColumnsMin: 20)
     func add(_ name: String, _ value: String) { table.add(.init(name), .init(value)) }
     add("version", stats.version)
     add("pid", "\(stats.pid)")

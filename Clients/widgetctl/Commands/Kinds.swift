@@ -25,19 +25,23 @@ struct KindsCommand: AsyncParsableCommand {
     session.printer.print(
       list: kinds.map(\.document), around: { .map(["revision": .revision(revision), "kinds": $0]) }
     ) {
-      var table = Table(
-        "NAME", "DECLARED BY", "PROVIDER", "FAMILIES", "DESCRIPTION",
-        dispensable: ["FAMILIES", "DECLARED BY", "PROVIDER"])
-      for registered in kinds {
-        let kind = registered.kind
-        table.add(
-          .init(kind.name.rawValue), .init(registered.provider),
-          .init(registered.providerState ?? "-", registered.providerStyle),
-          .init(kind.families.isEmpty ? "all" : kind.families.map(\.name).joined(separator: ",")),
-          .init(kind.summary.isEmpty ? kind.displayName : kind.summary))
-      }
-      return table.text(width: session.printer.width, session.printer.painter)
+      KindsCommand.table(kinds).text(width: session.printer.width, session.printer.painter)
     }
+  }
+
+  static func table(_ kinds: [RegisteredKind]) -> Table {
+    var table = Table(
+      "NAME", "DECLARED BY", "PROVIDER", "FAMILIES", "DESCRIPTION",
+      dispensable: ["FAMILIES", "DECLARED BY", "DESCRIPTION"], state: "PROVIDER")
+    for registered in kinds {
+      let kind = registered.kind
+      table.add(
+        .init(kind.name.rawValue), .init(registered.provider),
+        .init(registered.providerState ?? "-", registered.providerStyle),
+        .init(kind.families.isEmpty ? "all" : kind.families.map(\.name).joined(separator: ",")),
+        .init(kind.summary.isEmpty ? kind.displayName : kind.summary))
+    }
+    return table
   }
 }
 

@@ -142,7 +142,8 @@ struct TimelineText {
         .init(entry.score == 0 ? "" : Value.double(entry.score).plainText),
         .init(
           showsText
-            ? TimelineText.words(shown.content, at: entry.date) : TimelineText.values(entry)))
+            ? TimelineText.words(shown.content, at: entry.date) : TimelineText.values(entry),
+          reason: showsText ? TimelineText.problems(of: shown.content).first : nil, lead: "! "))
     }
     var text = table.text(width: width, painter)
     if answer.entries.isEmpty { text = "no entries\n" }
@@ -184,13 +185,17 @@ struct TimelineText {
     guard let content else { return "(no content)" }
     let dates = DateText(now: date)
     let text = BarReader(dateText: { dates.text(of: $0) }).text(of: content)
+    let words = [text] + problems(of: content).map { "! \($0)" }
+    return words.allSatisfy(\.isEmpty)
+      ? "(no text)" : words.filter { !$0.isEmpty }.joined(separator: " ")
+  }
+
+  private static func problems(of content: Content?) -> [String] {
+    guard let content else { return [] }
     let absences = content.nodes.filter { $0.role == .image }.compactMap { node in
       PictureFile.absence(of: node).map { "\(node.id.onOneLine): \($0.onOneLine)" }
     }
-    let problems = content.failures.map(\.reason) + absences
-    let words = [text] + problems.map { "! \($0)" }
-    return words.allSatisfy(\.isEmpty)
-      ? "(no text)" : words.filter { !$0.isEmpty }.joined(separator: " ")
+    return content.failures.map(\.reason) + absences
   }
 }
 

@@ -328,12 +328,13 @@ extension Table {
       let notes = withDefaults ? widget.content?.separatorNotes ?? [:] : [:]
       for node in shown.content?.nodes ?? [] {
         let problems = node.problems(with: theme)
+        let parts = [node.properties.summary, notes[node.id] ?? ""] + problems.map { "! \($0)" }
         table.add(
           Cell(widget.id.rawValue), Cell(node.id), Cell(node.type?.name ?? "unknown"),
           Cell(node.events.joined(separator: ",")),
           Cell(
-            ([node.properties.summary, notes[node.id] ?? ""] + problems.map { "! \($0)" })
-              .filter { !$0.isEmpty }.joined(separator: "  ")))
+            parts.filter { !$0.isEmpty }.joined(separator: "  "), reason: problems.first,
+            lead: "! "))
       }
     }
     return table

@@ -1,51 +1,21 @@
-import WidgetBar
 import WidgetLayout
-import WidgetModel
 
 /// Text in aligned columns, two spaces apart, no trailing blanks.
+///
+/// In a terminal with too little room, columns are shortened, and then left out, the least important
+/// one first. The first column and the state stay. In the narrowest terminals, they are on separate
+/// lines.
 struct Table {
-  /// One cell: its text, and its colour, which has no width.
-  struct Cell: Hashable {
-    var text: String
-    var style: Style
-    /// The reason of a failure, which the text has. If the text is cut, the cell shows only the
-    /// reason, shortened so that its cause stays.
-    private var reason = ""
-    /// The words before the reason that a cut cell keeps: `failing: `.
-    private var lead = ""
-
-    /// The minimum width of the reason beside the words before it.
-    private static let reasonColumnsMin = 8
-
-    /// The mark of a stale widget, as in the dashboard.
-    static let staleMark = "↻ "
-
-    init(_ text: String, _ style: Style = .plain, reason: String? = nil, lead: String = "") {
-      self.text = text.safeForTerminal
-      self.style = style
-      self.reason = reason?.safeForTerminal ?? ""
-      self.lead = lead.safeForTerminal
-    }
-
-    func cut(toColumns limit: Int) -> String {
-      guard text.columns > limit, !reason.isEmpty else { return text.cut(toColumns: limit) }
-      let mark = lead.nonEmpty ?? ["! ", Cell.staleMark].first { text.hasPrefix($0) } ?? ""
-      let room = limit - mark.columns
-      guard lead.isEmpty || room >= Cell.reasonColumnsMin else {
-        return text.cut(toColumns: limit)
-      }
-      let shortened = ReasonText.shortened(reason, to: max(room, 1))
-      // If the whole reason fits, the cut text shows even more.
-      return shortened == reason ? text.cut(toColumns: limit) : mark + shortened
-    }
-  }
-
-  /// The minimum width of the last column, if `yielding` can shrink.
+  /// The minimum width of the last column, if `yielding` can shrink, and of a state that is last.
   static let lastColumnsMin = 32
   /// The minimum width of a shortened column, while another column can be left out.
   static let shortenedColumnsMin = 12
   /// The minimum width of a shortened column in the narrowest terminals.
   static let squeezedColumnsMin = 8
+  /// The width that the state keeps while the first column can be squeezed.
+  static let squeezedStateColumnsMin = 14
+  /// In terminals with fewer columns, cells that do not fit side by side are on separate lines.
+  static let sideBySideColumnsMin = 24
   private static let gapColumns = 2
 
   let header: [String]
@@ -55,15 +25,27 @@ struct Table {
   /// The columns that are shortened, and then left out, if there is too little room. The least
   /// important one comes first.
   private let dispensable: [Int]
+  /// The column that has the state or the failure. Nil if there is none.
+  private let state: Int?
+  /// The width that the state gets before other columns, if it is the last column.
+  private let stateColumnsMin: Int
 
   /// - Parameters:
   ///   - yielding: the column that shrinks before the last one.
   ///   - dispensable: the columns to shorten, and then to leave out, the least important one first.
   ///     At most two wide columns fit into 24 columns, so the others are here.
-  init(_ header: String..., yielding: String? = nil, dispensable: [String] = []) {
+  ///   - state: the column with the state or the failure. It is not dispensable.
+  ///   - stateColumnsMin: the width that the state gets before other columns, if it is the last
+  ///     column.
+  init(
+    _ header: String..., yielding: String? = nil, dispensable: [String] = [],
+    state: String? = nil, stateColumnsMin: Int = Table.lastColumnsMin
+  ) {
     self.header = header
     self.yielding = header.firstIndex { $0 == yielding }
     self.dispensable = dispensable.compactMap { name in header.firstIndex { $0 == name } }
+    self.state = header.firstIndex { $0 == state }
+    self.stateColumnsMin = stateColumnsMin
   }
 
   mutating func add(_ cells: Cell...) { add(cells) }
@@ -76,81 +58,165 @@ struct Table {
   ///     limit.
   ///   - painter: colours.
   func text(width: Int?, _ painter: Painter) -> String {
-    let all = [header.map { Cell($0, .header) }] + rows
-    let natural = header.indices.map { column in
-      all.map { column < $0.count ? $0[column].text.columns : 0 }.max() ?? 0
-    }
-    let (shown, widths) = layout(natural, for: width)
-    return all.map { row in
-      let columns = shown.filter { $0 < row.count }
-      var line = ""
-      var used = 0
-      for (place, column) in columns.enumerated() {
-        let cell = row[column]
-        let isLast = place == columns.count - 1
-        var text = cell.text
-        if !isLast { text = text.cut(toColumns: widths[column]) }
-        if isLast, let width {
-          text = cell.cut(toColumns: max(width - used, Self.squeezedColumnsMin))
-        }
-        line += painter.paint(text, cell.style)
-        guard columns[(place + 1)...].contains(where: { !row[$0].text.isEmpty }) else { break }
-        line += String(repeating: " ", count: widths[column] - text.columns + Self.gapColumns)
-        used += widths[column] + Self.gapColumns
+    guard let width else { return lines(.init(Array(header.indices), natural), painter) }
+    let layout = self.layout(for: width)
+    guard let state, hidesKeyword(layout) else { return lines(layout, painter) }
+    var table = self
+    for row in rows.indices where state < rows[row].count {
+      for cell in rows[row] where !cell.keyword.isEmpty {
+        table.rows[row][state].add(word: cell.keyword)
       }
-      return line + "\n"
+    }
+    return table.lines(table.layout(for: width), painter)
+  }
+
+  // MARK: - Lines
+
+  private var all: [[Cell]] { [header.map { Cell($0, .header) }] + rows }
+
+  private func lines(_ layout: Layout, _ painter: Painter) -> String {
+    all.map { row in
+      layout.isStacked ? stacked(row, layout, painter) : line(row, layout, painter)
     }.joined()
   }
 
-  /// The columns to show, and the width of each column but the last shown one.
-  ///
-  /// - Parameter natural: the widths of the widest cells.
-  private func layout(_ natural: [Int], for width: Int?) -> (shown: [Int], widths: [Int]) {
-    var shown = Array(header.indices)
-    guard let width else { return (shown, natural) }
-    var left = dispensable[...]
-    while true {
-      var columns = ShownColumns(natural, shown, width)
-      if let yielding { columns.shorten(yielding, toLeave: Self.lastColumnsMin) }
-      for column in left { columns.shorten(column, toLeave: Self.shortenedColumnsMin) }
-      if columns.leaves(Self.shortenedColumnsMin) { return (shown, columns.widths) }
-      guard let next = left.popFirst() else {
-        for column in shown.reversed() {
-          columns.shorten(
-            column, to: Self.squeezedColumnsMin, toLeave: Self.squeezedColumnsMin)
-        }
-        return (shown, columns.widths)
+  private func line(_ row: [Cell], _ layout: Layout, _ painter: Painter) -> String {
+    let columns = layout.shown.filter { $0 < row.count }
+    var line = ""
+    for (place, column) in columns.enumerated() {
+      let cell = row[column]
+      let width = layout.widths[column]
+      let text = cell.cut(toColumns: width)
+      line += painter.paint(text, cell.style)
+      guard columns[(place + 1)...].contains(where: { !row[$0].text.isEmpty }) else { break }
+      line += String(repeating: " ", count: width - text.columns + Self.gapColumns)
+    }
+    return line + "\n"
+  }
+
+  /// The cells of a row on separate lines, with the first one at the margin.
+  private func stacked(_ row: [Cell], _ layout: Layout, _ painter: Painter) -> String {
+    var lines = ""
+    for column in layout.shown where column < row.count && !row[column].text.isEmpty {
+      let width = layout.widths[column]
+      let indent = lines.isEmpty || width <= Self.squeezedColumnsMin ? 0 : Self.gapColumns
+      let text = row[column].cut(toColumns: width - indent)
+      lines += String(repeating: " ", count: indent) + painter.paint(text, row[column].style)
+      lines += "\n"
+    }
+    return lines
+  }
+
+  /// Whether a keyword is in no shown cell.
+  private func hidesKeyword(_ layout: Layout) -> Bool {
+    rows.contains { row in
+      row.indices.contains { column in
+        let cell = row[column]
+        guard !cell.keyword.isEmpty else { return false }
+        return !layout.shown.contains(column)
+          || !cell.cut(toColumns: layout.widths[column]).contains(cell.keyword)
       }
-      shown.removeAll { $0 == next }
     }
   }
 
-  /// The widths of the shown columns in a terminal.
-  private struct ShownColumns {
-    private(set) var widths: [Int]
-    private let shown: [Int]
-    private let width: Int
+  // MARK: - Layout
 
-    init(_ natural: [Int], _ shown: [Int], _ width: Int) {
-      (widths, self.shown, self.width) = (natural, shown, width)
+  /// The widths of the widest cells.
+  private var natural: [Int] { widths(\.text.columns) }
+
+  private func widths(_ width: (Cell) -> Int) -> [Int] {
+    let all = self.all
+    return header.indices.map { column in
+      all.map { column < $0.count ? width($0[column]) : 0 }.max() ?? 0
+    }
+  }
+
+  /// The columns for a terminal, and their widths.
+  private func layout(for width: Int) -> Layout {
+    let natural = self.natural
+    var layout = Layout(Array(header.indices), natural, room: width)
+    var left = dispensable[...]
+    let kept = layout.shown.filter { !left.contains($0) }
+    if width < Self.sideBySideColumnsMin, !Layout(kept, natural, room: width).leaves(.max) {
+      return Layout(kept, natural.map { _ in width }, isStacked: true)
+    }
+    while true {
+      let least = lastColumnsMin(in: layout, left)
+      if let yielding { layout.shorten(yielding, toLeave: Self.lastColumnsMin) }
+      for column in left { layout.shorten(column, toLeave: least) }
+      if let state, left.first == layout.shown.last {
+        // The important words of the state leave more room for the last column.
+        layout.shorten(
+          state, to: widths(\.rankedColumns)[state], toLeave: Self.shortenedColumnsMin)
+      }
+      if layout.leaves(least) { break }
+      guard let next = left.popFirst() else {
+        squeeze(&layout)
+        break
+      }
+      layout = Layout(layout.shown.filter { $0 != next }, natural, room: width)
+    }
+    layout.fillLast()
+    return layout
+  }
+
+  /// The minimum width of the last column, unless the column needs less.
+  ///
+  /// - Parameter left: the columns that can be left out.
+  private func lastColumnsMin(in layout: Layout, _ left: ArraySlice<Int>) -> Int {
+    guard let last = layout.shown.last, last != state else { return stateColumnsMin }
+    // A short reason still says more than none.
+    let hasReason = rows.contains { last < $0.count && $0[last].hasReason }
+    return hasReason && left.first == last ? Self.squeezedColumnsMin : Self.shortenedColumnsMin
+  }
+
+  /// Shortens columns that are never left out.
+  private func squeeze(_ layout: inout Layout) {
+    if state != nil, let first = layout.shown.first {
+      layout.shorten(first, toLeave: stateColumnsMin)
+      layout.shorten(
+        first, to: Self.squeezedColumnsMin, toLeave: Self.squeezedStateColumnsMin)
+    }
+    for column in layout.shown.reversed() {
+      layout.shorten(column, to: Self.squeezedColumnsMin, toLeave: Self.squeezedColumnsMin)
+    }
+  }
+
+  /// The columns to show, and their widths.
+  private struct Layout {
+    let shown: [Int]
+    private(set) var widths: [Int]
+    /// Whether the cells of a row are on separate lines.
+    let isStacked: Bool
+    private let room: Int
+
+    init(_ shown: [Int], _ widths: [Int], room: Int = .max, isStacked: Bool = false) {
+      (self.shown, self.widths, self.room, self.isStacked) = (shown, widths, room, isStacked)
     }
 
+    /// The columns in front of the last one.
+    private var used: Int { shown.dropLast().reduce(0) { $0 + widths[$1] + Table.gapColumns } }
+
     /// The columns that the last column lacks.
-    private func missing(_ room: Int) -> Int {
+    private func missing(_ least: Int) -> Int {
       guard let last = shown.last else { return 0 }
-      let used = shown.dropLast().reduce(0) { $0 + widths[$1] + Table.gapColumns }
-      return max(0, min(widths[last], room) - (width - used))
+      return max(0, min(widths[last], least) - (room - used))
     }
 
     /// Whether the last column has this room, or all that it needs.
-    func leaves(_ room: Int) -> Bool { missing(room) == 0 }
+    func leaves(_ least: Int) -> Bool { missing(least) == 0 }
 
     /// Shortens a column as far as the last column lacks room. The last column is cut anyway.
     mutating func shorten(
-      _ column: Int, to least: Int = Table.shortenedColumnsMin, toLeave room: Int
+      _ column: Int, to least: Int = Table.shortenedColumnsMin, toLeave last: Int
     ) {
       guard column != shown.last, shown.contains(column) else { return }
-      widths[column] = min(widths[column], max(widths[column] - missing(room), least))
+      widths[column] = min(widths[column], max(widths[column] - missing(last), least))
+    }
+
+    /// Gives the last column the remaining room.
+    mutating func fillLast() {
+      if let last = shown.last { widths[last] = min(widths[last], max(room - used, 1)) }
     }
   }
 }

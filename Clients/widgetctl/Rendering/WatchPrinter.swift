@@ -24,6 +24,8 @@ struct WatchPrinter: Sendable {
   private var shown: [WidgetID: Widget] = [:]
   /// The minimum room for a shortened reason.
   private static let reasonColumnsMin = 8
+  /// The minimum width of lines with the time.
+  private static let timedColumnsMin = 40
 
   /// - Parameter mayLeave: whether a widget can leave the selection without being removed. The
   ///   daemon sends the same change in both cases.
@@ -184,19 +186,28 @@ struct WatchPrinter: Sendable {
     let padding = String(repeating: " ", count: max(0, 7 - verb.count))
     let time = clock(time)
     var rest = " \(id)" + phrases.map { "  \($0)" }.joined()
-    if let width {
-      let used = time.columns + 1 + verb.count + padding.count
-      let room = max(width - used, 8)
-      if rest.columns > room, let index = phrases.firstIndex(where: { $0.hasPrefix("! ") }) {
-        let start = " \(id)" + phrases[..<index].map { "  \($0)" }.joined() + "  "
-        let failure = phrases[index]
-        let cell = Table.Cell(failure, reason: String(failure.dropFirst(2)))
-        let shown = cell.cut(toColumns: max(room - start.columns, WatchPrinter.reasonColumnsMin))
-        if shown != failure { rest = start + shown }
-      }
-      rest = rest.cut(toColumns: room)
+    guard let width else {
+      return painter.paint(time, .dim) + " " + painter.paint(verb, style) + padding + rest + "\n"
     }
-    return painter.paint(time, .dim) + " " + painter.paint(verb, style) + padding + rest + "\n"
+    // The id and the failure are more important than the time.
+    let hasTime = width >= WatchPrinter.timedColumnsMin
+    let shownVerb = verb.cut(toColumns: width)
+    let used = (hasTime ? time.columns + 1 : 0) + shownVerb.columns + padding.count
+    let room = max(width - used, 0)
+    if rest.columns > room, let index = phrases.firstIndex(where: { $0.hasPrefix("! ") }) {
+      let least = WatchPrinter.reasonColumnsMin
+      var start = " \(id)" + phrases[..<index].map { "  \($0)" }.joined() + "  "
+      if room - start.columns < least {
+        start = " " + "\(id)".cut(toColumns: max(room - least - 3, least)) + "  "
+      }
+      let failure = phrases[index]
+      let cell = Table.Cell(failure, reason: String(failure.dropFirst(2)))
+      let shown = cell.cut(toColumns: max(room - start.columns, least))
+      if shown != failure { rest = start + shown }
+    }
+    rest = rest.cut(toColumns: room)
+    return (hasTime ? painter.paint(time, .dim) + " " : "") + painter.paint(shownVerb, style)
+      + (rest.isEmpty ? "" : padding + rest) + "\n"
   }
 
   /// An event.

@@ -5,6 +5,9 @@ extension Table {
   /// The maximum width of a widget's data in a pipe. `-o json` has the whole data.
   static let dataColumnsMax = 120
 
+  /// The word for a widget whose kind nobody has registered.
+  private static let unregistered = "unregistered"
+
   /// ID KIND STATE REVISION AGE DATA, one row per widget.
   ///
   /// - Parameters:
@@ -19,7 +22,7 @@ extension Table {
   ) -> Table {
     var table = Table(
       "ID", "KIND", "STATE", "REVISION", "AGE", "DATA", yielding: "KIND",
-      dispensable: ["REVISION", "AGE", "KIND", "STATE"])
+      dispensable: ["REVISION", "AGE", "KIND", "DATA"], state: "STATE")
     for widget in widgets.map({ $0.keepingPromises(at: now, providers?.staleness(of: $0)) }) {
       var failure = reasons ? widget.failureMark(now: now) : ""
       var reason = failure.isEmpty ? nil : widget.failures.first?.reason
@@ -36,8 +39,13 @@ extension Table {
       let data = Cell(failure + projection(widget).dataSummary, reason: reason)
       table.add(
         Cell(widget.id.rawValue),
-        Cell(widget.kind.rawValue + (widget.isOfUnknownKind ? " (unregistered)" : "")),
-        mask.wants(.presence) ? Cell(widget.stateWords, widget.stateStyle) : Cell(""),
+        widget.isOfUnknownKind
+          ? Cell("\(widget.kind.rawValue) (\(unregistered))", keyword: unregistered)
+          : Cell(widget.kind.rawValue),
+        Cell(
+          mask.wants(.presence) ? widget.stateWords : "",
+          mask.wants(.presence) ? widget.stateStyle : .plain,
+          ranking: ["error", "stale", "hidden", "disabled", unregistered]),
         Cell("\(widget.revision)"),
         Cell(
           mask.wants(.createTime)
