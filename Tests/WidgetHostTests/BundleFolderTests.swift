@@ -325,11 +325,16 @@ struct BundleFolderTests {
     #expect(try read(secret, allowed: [place.path]) == Array("secret".utf8))
   }
 
-  private func absence(of id: String, in place: Place, loaded: Timestamp? = nil)
-    -> HostState.Absence
-  {
-    BundleFolders.absence(
-      of: .init(id: id, path: place.bundle, loaded: loaded), in: place.path)
+  private func absence(of id: String, in place: Place) -> HostState.Absence {
+    BundleFolders.absence(of: .init(id: id, path: place.bundle), in: place.path)
+  }
+
+  /// A host has seen the bundle's file beside the marks of these folders.
+  private func seen(
+    _ id: String, at path: String, beside folders: [String]
+  ) -> HostState.Remembered {
+    let marks = Set(folders.flatMap { BundleFolders.removalMarks(in: $0) }.map(\.identity))
+    return .init(id: id, path: path, shown: [HostState.marksKey: HostState.value(of: marks)])
   }
 
   @Test func `an unreadable folder of bundles is not taken for missing bundles`() throws {
@@ -349,14 +354,14 @@ struct BundleFolderTests {
     #expect(absence(of: "desk", in: place) == .unavailable("\(place.path) is not a folder"))
   }
 
-  @Test func `a mark of a removal counts only after the bundle's start, and stays`() throws {
+  @Test func `a mark of a removal counts only if it is new, and stays`() throws {
     let place = try Place(nil)
     let mark = "\(place.path)/\(BundleRemovalMark.name(of: "desk"))"
     try Data().write(to: URL(fileURLWithPath: mark))
     #expect(absence(of: "other", in: place) == .missing)
     #expect(absence(of: "../desk", in: place) == .missing)
-    #expect(absence(of: "desk", in: place, loaded: .latest) == .missing)
-    #expect(absence(of: "desk", in: place, loaded: .epoch) == .removed)
+    let known = seen("desk", at: place.bundle, beside: [place.path])
+    #expect(BundleFolders.absence(of: known, in: place.path) == .missing)
     // The next host needs the mark if this one ends before the removal.
     #expect(absence(of: "desk", in: place) == .removed)
     BundleFolders.dropMarks(in: [place.path], but: [], keeping: ["desk"])
@@ -384,13 +389,13 @@ struct BundleFolderTests {
   @Test func `a mark that names the target of a removed link counts for the next host`() throws {
     let (place, other) = (try Place(), try Place(nil))
     let mark = "\(other.path)/\(BundleRemovalMark.name(of: "desk"))"
-    let known = HostState.Remembered(id: "desk", path: place.bundle, loaded: .epoch)
+    let known = HostState.Remembered(id: "desk", path: place.bundle)
     for (target, isRemoved) in [("", false), ("/elsewhere/desk", false), (place.bundle, true)] {
       try Data(target.utf8).write(to: URL(fileURLWithPath: mark))
       #expect(BundleFolders.isLinkRemoved(to: known, in: [other.path]) == isRemoved)
     }
     #expect(!BundleFolders.isLinkRemoved(to: known, in: [place.path]))
-    let later = HostState.Remembered(id: "desk", path: place.bundle, loaded: .latest)
+    let later = seen("desk", at: place.bundle, beside: [other.path])
     #expect(!BundleFolders.isLinkRemoved(to: later, in: [other.path]))
     // The host can end before the daemon has removed the widgets.
     BundleFolders.dropMarks(in: [other.path], but: [known])
@@ -406,31 +411,31 @@ struct BundleFolderTests {
       try Data().write(to: URL(fileURLWithPath: path))
       return path
     }
-    func left(before start: Timestamp) -> [Bool] {
+    func left(among known: Set<RemovalMark>) -> [Bool] {
       BundleFolders.dropMarks(
-        in: [place.path, other.path], but: [.init(id: "desk", path: place.bundle)], before: start)
+        in: [place.path, other.path], but: [.init(id: "desk", path: place.bundle)], among: known)
       return marks.map { access($0, F_OK) == 0 }
     }
-    #expect(left(before: .epoch) == [true, true, true])
-    #expect(left(before: .latest) == [true, false, false])
+    #expect(left(among: []) == [true, true, true])
+    let known = [place, other].flatMap { BundleFolders.removalMarks(in: $0.path) }
+    #expect(left(among: Set(known)) == [true, false, false])
   }
 
   /// The folder of the bundle is in the folder of bundles, or a link leads to it.
   @Test(arguments: [true, false])
-  func `a mark from before the last start of its bundle is deleted`(isLinked: Bool) throws {
+  func `a mark that a host saw beside the file of its bundle is deleted`(isLinked: Bool) throws {
     let (place, other) = (try Place(nil), try Place(nil))
     let mark = "\(place.path)/\(BundleRemovalMark.name(of: "desk"))"
     try Data().write(to: URL(fileURLWithPath: mark))
     let path = isLinked ? other.bundle : place.bundle
-    for loaded in [Timestamp.epoch, .latest] {
-      BundleFolders.dropMarks(
-        in: [place.path, other.path], but: [.init(id: "desk", path: path, loaded: loaded)],
-        [path: place.path])
-      #expect((access(mark, F_OK) == 0) == (loaded == .epoch))
+    for folders in [[], [place.path]] {
+      let known = seen("desk", at: path, beside: folders)
+      BundleFolders.dropMarks(in: [place.path, other.path], but: [known], [path: place.path])
+      #expect((access(mark, F_OK) == 0) == folders.isEmpty)
     }
   }
 
-  /// The host has not seen that the bundle was away, so its last start is older than the mark.
+  /// The host has not seen that the bundle was away, so it has not seen the mark beside the file.
   @Test(arguments: [true, false])
   func `a mark is deleted if its bundle is back before the host looks`(isLinked: Bool) throws {
     let (place, other) = (try Place(nil), try Place(isLinked ? "bundle.yaml" : nil))
@@ -439,8 +444,7 @@ struct BundleFolderTests {
     let path = isLinked ? other.bundle : place.bundle
     func isLeft() -> Bool {
       BundleFolders.dropMarks(
-        in: [place.path], but: [.init(id: "desk", path: path, loaded: .epoch)],
-        [path: place.path])
+        in: [place.path], but: [.init(id: "desk", path: path)], [path: place.path])
       return access(mark, F_OK) == 0
     }
     #expect(isLeft())

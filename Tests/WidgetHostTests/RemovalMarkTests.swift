@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Testing
 import WidgetBundle
@@ -5,59 +6,95 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// The marks of removals if the clock was set back after the start of the bundle.
+/// The marks of removals that count: no clock decides, because somebody can set it.
 struct RemovalMarkTests {
   private let folder: Folder
-  private let known: HostState.Remembered
-  private var mark: String { "\(folder.path)/\(name)" }
   private let name = BundleRemovalMark.name(of: "desk")
+  private var mark: String { "\(folder.path)/\(name)" }
 
-  init() throws {
-    folder = try Folder()
-    known = HostState.Remembered(id: "desk", path: "\(folder.path)/desk", loaded: .latest)
+  init() throws { folder = try Folder() }
+
+  /// A host sees the bundle's file, and the marks beside it. The next host knows the same from the
+  /// daemon.
+  private func look() -> HostState.Remembered {
+    let marks = Set(BundleFolders.removalMarks(in: folder.path).map(\.identity))
+    // Its clock was far ahead.
+    return HostState.Remembered(
+      id: "desk", path: "\(folder.path)/desk", loaded: .latest,
+      shown: [HostState.marksKey: HostState.value(of: marks)])
   }
 
-  /// The host sees the bundle's file, and the marks beside it.
-  private func look() -> SeenMarks {
-    var seen = SeenMarks()
-    seen.saw(BundleFolders.removalMarks(in: folder.path), before: known.path)
-    return seen
+  /// Gives the mark a former time, as `cp -p` and `tar` do.
+  private func setTime(_ seconds: Double) throws {
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: seconds)], ofItemAtPath: mark)
+  }
+
+  private func absence(of known: HostState.Remembered) -> HostState.Absence {
+    BundleFolders.absence(of: known, in: folder.path)
   }
 
   @Test func `a mark that is newer than the last look counts`() throws {
-    let seen = look()
+    let known = look()
     try folder.write(name, "")
-    #expect(BundleFolders.absence(of: known, in: folder.path, seen: seen) == .removed)
-    // Another host ran the bundle, so this host only has the times.
-    #expect(BundleFolders.absence(of: known, in: folder.path) == .missing)
+    #expect(absence(of: known) == .removed)
+    BundleFolders.dropMarks(in: [folder.path], but: [known])
+    #expect(access(mark, F_OK) == 0)
   }
 
-  @Test func `a mark that was there when the host saw the bundle does not count`() throws {
+  @Test func `a mark that was there when a host saw the bundle does not count`() throws {
     try folder.write(name, "")
-    let seen = look()
-    #expect(BundleFolders.absence(of: known, in: folder.path, seen: seen) == .missing)
+    var known = look()
+    // The clock was far behind.
+    known.loaded = .epoch
+    #expect(absence(of: known) == .missing)
     // A second removal makes its own mark.
     try #require(rename(mark, "\(folder.path)/former") == 0)
     try folder.write(name, "")
-    #expect(BundleFolders.absence(of: known, in: folder.path, seen: seen) == .removed)
+    #expect(absence(of: known) == .removed)
   }
 
-  @Test(arguments: [true, false])
-  func `a mark that is newer than the last look stays`(isNewer: Bool) throws {
-    if !isNewer { try folder.write(name, "") }
-    let seen = look()
-    if isNewer { try folder.write(name, "") }
-    BundleFolders.dropMarks(in: [folder.path], but: [known], seen: seen)
-    #expect((access(mark, F_OK) == 0) == isNewer)
-  }
-
-  @Test func `marks of folders that the host no longer knows are forgotten`() throws {
-    var seen = look()
+  @Test func `a mark that was there when a host saw the bundle is deleted`() throws {
     try folder.write(name, "")
-    let made = try #require(RemovalMark(at: mark))
-    seen.keep(only: [known.path])
-    #expect(seen.isNew(made, for: known.path))
-    seen.keep(only: [])
-    #expect(!seen.isNew(made, for: known.path))
+    let known = look()
+    BundleFolders.dropMarks(in: [folder.path], but: [known])
+    #expect(access(mark, F_OK) != 0)
+  }
+
+  /// The bundle may be installed since, and its folder may be away for a moment.
+  @Test(arguments: [1_000_000_000, 4_000_000_000])
+  func `a copy of a mark with its former time does not count, and is deleted`(time: Double) throws {
+    let known = look()
+    try folder.write(name, "")
+    try setTime(time)
+    #expect(absence(of: known) == .missing)
+    BundleFolders.dropMarks(in: [folder.path], but: [known])
+    #expect(access(mark, F_OK) != 0)
+  }
+
+  @Test func `the next host knows the marks that the last one saw beside a file`() throws {
+    let bundle = try BundleReader.read(
+      "{bundle: desk, format: 1, version: 1.0.0, kinds: {k: {content: {label: x}}}}")
+    let now = HostTime(wall: .epoch, uptime: .zero)
+    var state = HostState(home: "/home/me", seed: 1)
+    _ = state.found(.bundle(bundle, digest: 1), in: "/b/desk", at: now)
+    func told() -> [Value?] { state.standings.compactMap(HostState.spec).map { $0.data["marks"] } }
+    #expect(told() == [.list([])])
+    let first = state.saw(["desk 7 1.2", "memo 8 1.2"], in: "/b/desk")
+    #expect(!first.isEmpty)
+    #expect(told() == [.list([.string("desk 7 1.2")])])
+    let second = state.saw(["desk 7 1.2", "memo 8 1.2"], in: "/b/desk")
+    #expect(second.isEmpty)
+    let spec = try #require(state.standings.compactMap(HostState.spec).first)
+    let known = HostState.Remembered(
+      id: "desk", path: "/b/desk", loaded: .epoch, absence: .missing, shown: spec.data)
+    #expect(known.seenMarks == ["desk 7 1.2"])
+    // The next host has not seen the file, and passes the marks on.
+    var next = HostState(home: "/home/me", seed: 1)
+    _ = next.remembered([known], at: now)
+    #expect(next.occupants.map(\.seenMarks) == [["desk 7 1.2"]])
+    #expect(
+      next.standings.compactMap(HostState.spec).map { $0.data["marks"] }
+        == [.list([.string("desk 7 1.2")])])
   }
 }

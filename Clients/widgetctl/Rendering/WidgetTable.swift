@@ -67,7 +67,7 @@ extension Widget {
   /// The keys of the data that only programs read. The widget of a bundle has such data for the next
   /// host and for commands.
   var programKeys: [String] {
-    isOfBundleKind ? ["dropped", "droppedEvents", "handled", "settable"] : []
+    isOfBundleKind ? ["dropped", "droppedEvents", "handled", "marks", "settable"] : []
   }
 
   /// The data without these keys.

@@ -169,10 +169,10 @@ enum BundleFolders {
   /// - Parameter root: the folder of bundles that had this bundle. Its link may have led to another
   ///   folder. A mark in other folders is about another bundle with the same id.
   static func absence(
-    of bundle: HostState.Remembered, in root: String? = nil, seen: SeenMarks = SeenMarks()
+    of bundle: HostState.Remembered, in root: String? = nil
   ) -> HostState.Absence {
     let parent = Paths.parent(bundle.path)
-    for folder in Set([root ?? parent, parent]) where hasMark(of: bundle, in: folder, seen: seen) {
+    for folder in Set([root ?? parent, parent]) where hasMark(of: bundle, in: folder) {
       return .removed
     }
     var status = stat()
@@ -185,15 +185,9 @@ enum BundleFolders {
 
   /// Whether a mark says that somebody has removed the bundle.
   ///
-  /// A mark from before the bundle's last start does not count: the bundle has come back since. The
-  /// mark stays until the daemon has nothing of the bundle, because the host can end before that.
-  private static func hasMark(
-    of bundle: HostState.Remembered, in folder: String, seen: SeenMarks = SeenMarks()
-  ) -> Bool {
-    guard BundleRemovalMark.canHave(bundle.id),
-      let mark = RemovalMark(at: "\(folder)/\(BundleRemovalMark.name(of: bundle.id))")
-    else { return false }
-    return mark.made >= bundle.loaded ?? .epoch || seen.isNew(mark, for: bundle.path)
+  /// The mark stays until the daemon has nothing of the bundle, because the host can end before that.
+  private static func hasMark(of bundle: HostState.Remembered, in folder: String) -> Bool {
+    RemovalMark(of: bundle.id, in: folder)?.tellsOfRemoval(of: bundle) ?? false
   }
 
   /// Whether a mark in one of these folders of bundles says that somebody has removed the link to the
@@ -214,7 +208,7 @@ enum BundleFolders {
   }
 
   /// Deletes the marks that say nothing any more: those about bundles that the folder does not have,
-  /// those from before the last start of their bundle, and those of bundles that are back.
+  /// those that a host saw beside the file of their bundle, copies, and those of bundles that are back.
   ///
   /// A bundle can be back before the host looks. It then does not start again.
   ///
@@ -222,29 +216,23 @@ enum BundleFolders {
   ///   - bundles: the bundles that the host, or the daemon, has.
   ///   - rootOf: the folder of bundles that has a bundle's folder, or a link to it.
   ///   - unconfirmed: the removed bundles that the daemon still has. Their marks stay.
-  ///   - start: Later marks stay.
-  ///   - seen: New marks stay, although they look older than the start of their bundle.
+  ///   - known: Other marks stay. Nil: no mark stays for this reason.
   static func dropMarks(
     in roots: [String], but bundles: [HostState.Remembered], _ rootOf: [String: String] = [:],
-    keeping unconfirmed: Set<String> = [], before start: Timestamp = .latest,
-    seen: SeenMarks = SeenMarks()
+    keeping unconfirmed: Set<String> = [], among known: Set<RemovalMark>? = nil
   ) {
-    let kept = Set(unconfirmed.map(BundleRemovalMark.name(of:)))
     for root in roots {
       let place = FileReading.resolved(root) ?? root
       let here = bundles.filter {
         rootOf[$0.path] == root || Paths.parent($0.path) == place || hasLinkMark(of: $0, in: root)
       }
-      for name in marks(in: root) where !kept.contains(name) {
-        let marked = here.filter { BundleRemovalMark.name(of: $0.id) == name }
-        let path = "\(root)/\(name)"
-        guard let mark = RemovalMark(at: path), mark.made < start else { continue }
-        let firstStart = marked.map { $0.loaded ?? .epoch }.min() ?? .latest
-        let isOld =
-          mark.made < firstStart && !marked.contains { seen.isNew(mark, for: $0.path) }
+      for (id, mark) in marks(in: root) where !unconfirmed.contains(id) {
+        guard known?.contains(mark) ?? true else { continue }
+        let marked = here.filter { $0.id == id }
+        let isNeeded = marked.contains { mark.tellsOfRemoval(of: $0) }
         // A removal makes its mark last, so a folder that is there after the mark is back.
-        guard isOld || isThere(marked, in: root) else { continue }
-        unlink(path)
+        guard !isNeeded || isThere(marked, in: root) else { continue }
+        unlink("\(root)/\(BundleRemovalMark.name(of: id))")
       }
     }
   }
@@ -260,26 +248,24 @@ enum BundleFolders {
 
   /// The marks in a folder of bundles.
   static func removalMarks(in root: String) -> Set<RemovalMark> {
-    Set(marks(in: root).compactMap { RemovalMark(at: "\(root)/\($0)") })
+    Set(marks(in: root).map(\.mark))
   }
 
-  /// The names of the marks in a folder of bundles.
-  private static func marks(in root: String) -> [String] {
+  /// The marks in a folder of bundles, each with the id of its bundle.
+  private static func marks(in root: String) -> [(id: String, mark: RemovalMark)] {
     guard let directory = opendir(root) else { return [] }
     defer { closedir(directory) }
     let prefix = BundleRemovalMark.name(of: "")
-    var names: [String] = []
-    while let entry = readdir(directory), names.count < countMax {
+    var found: [(id: String, mark: RemovalMark)] = []
+    while let entry = readdir(directory), found.count < countMax {
       let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
         pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
       }
-      // Another file type is no mark, and nobody would delete it.
-      guard name.hasPrefix(prefix), BundleRemovalMark.canHave(String(name.dropFirst(prefix.count))),
-        RemovalMark(at: "\(root)/\(name)") != nil
-      else { continue }
-      names.append(name)
+      guard name.hasPrefix(prefix) else { continue }
+      let id = String(name.dropFirst(prefix.count))
+      if let mark = RemovalMark(of: id, in: root) { found.append((id, mark)) }
     }
-    return names
+    return found
   }
 
   /// Whether this is a bundle's file in a place where only folders may be.

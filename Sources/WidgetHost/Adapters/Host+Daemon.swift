@@ -64,12 +64,12 @@ extension Host {
     } else {
       session = call.session.flatMap { sessions[$0]?.session }
     }
-    calls[id] = Task { [daemon, roots = options.roots, started] in
+    calls[id] = Task { [daemon, roots = options.roots, marksAtStart] in
       let result: Result<DaemonAnswer, Failure>
       do throws(Failure) {
         result = .success(
           try await Host.perform(
-            call, session, daemon, roots: roots, since: started))
+            call, session, daemon, roots: roots, marksAtStart))
       } catch {
         result = .failure(error)
       }
@@ -84,7 +84,7 @@ extension Host {
 
   private static func perform(
     _ call: DaemonCall, _ session: (any DaemonSession)?, _ daemon: any DaemonConnection,
-    roots: [String], since started: Timestamp
+    roots: [String], _ marksAtStart: Set<RemovalMark>
   ) async throws(Failure) -> DaemonAnswer {
     switch call {
     case .ready: return .kinds(try await session?.ready() ?? [])
@@ -130,7 +130,7 @@ extension Host {
               absences[bundle.path] = .removed
             }
           }
-          BundleFolders.dropMarks(in: roots, but: bundles, before: started)
+          BundleFolders.dropMarks(in: roots, but: bundles, among: marksAtStart)
           return absences
         })
     }

@@ -66,8 +66,8 @@ extension Host {
     let absence: HostState.Absence
     /// The problem, if somebody probably meant this folder without a bundle's file as a bundle.
     var suspicion: HostState.Found?
-    /// The marks of removals that were there before this.
-    var marks: Set<RemovalMark> = []
+    /// The identities of the marks of removals that were there before this.
+    var marks: Set<String> = []
   }
 
   /// Reads folders, and tells the state machine their content.
@@ -77,7 +77,6 @@ extension Host {
     let named = Set(keys.compactMap { if case .folder(let path) = $0 { path } else { nil } })
     let known = Dictionary(machine.bundles.occupants.map { ($0.path, $0) }) { first, _ in first }
     let (read, before, former, order) = (read, watchedFolders, rootOfFolder, order)
-    let seen = seenMarks
     let (all, looks) = await Host.blocking { () -> ([(path: String, root: String)], [Look]) in
       var all: [(path: String, root: String)] = []
       var folders = named
@@ -115,10 +114,12 @@ extension Host {
             ? BundleFolders.suspicion(about: path) : nil
           guard found == nil, let bundle = known[path] else {
             var look = Look(path: path, found: found, absence: .missing, suspicion: suspicion)
-            for place in places(of: path) { look.marks.formUnion(marks[place] ?? []) }
+            for place in places(of: path) {
+              look.marks.formUnion((marks[place] ?? []).map(\.identity))
+            }
             return look
           }
-          let absence = BundleFolders.absence(of: bundle, in: former[path], seen: seen)
+          let absence = BundleFolders.absence(of: bundle, in: former[path])
           return Look(path: path, found: nil, absence: absence, suspicion: suspicion)
         }
       )
@@ -142,18 +143,16 @@ extension Host {
       }
     }
     for look in looks {
-      if look.found != nil { seenMarks.saw(look.marks, before: look.path) }
       // A bundle that has run here is missing. It does not have another name all along.
       let isMissing = machine.bundles.hasBundle(in: look.path)
       tell(
         look.found ?? (isMissing ? nil : look.suspicion), in: look.path, absence: look.absence,
-        suspicion: look.suspicion)
+        suspicion: look.suspicion, marks: look.marks)
     }
     handle(machine.looked(at: now))
     if isRoot { await dropMarks() }
     let kept = Set(machine.bundles.knownFolders).union(watchedFolders)
     rootOfFolder = rootOfFolder.filter { kept.contains($0.key) }
-    seenMarks.keep(only: kept)
   }
 
   /// Deletes the marks of removed bundles that say nothing any more. Before the daemon's first answer,
@@ -161,9 +160,9 @@ extension Host {
   func dropMarks() async {
     guard machine.bundles.formerIDs != nil else { return }
     let (roots, bundles, rootOf) = (options.roots, machine.bundles.occupants, rootOfFolder)
-    let (unconfirmed, seen) = (machine.daemon.withdrawals.unconfirmed, seenMarks)
+    let unconfirmed = machine.daemon.withdrawals.unconfirmed
     await Host.blocking { () -> Void in
-      BundleFolders.dropMarks(in: roots, but: bundles, rootOf, keeping: unconfirmed, seen: seen)
+      BundleFolders.dropMarks(in: roots, but: bundles, rootOf, keeping: unconfirmed)
     }
   }
 
@@ -192,10 +191,11 @@ extension Host {
   /// Takes the content of a folder; nil if it has no bundle's file, for the reason `absence`.
   func tell(
     _ found: HostState.Found?, in path: String, absence: HostState.Absence = .missing,
-    suspicion: HostState.Found? = nil
+    suspicion: HostState.Found? = nil, marks: Set<String> = []
   ) {
     handle(
-      machine.found(found, in: path, absence: absence, suspicion: suspicion, at: now))
+      machine.found(
+        found, in: path, absence: absence, suspicion: suspicion, marks: marks, at: now))
   }
 
   /// Runs blocking code on a thread that may block.

@@ -73,8 +73,8 @@ public actor Host {
   let web = WebFetcher()
   let clock = ContinuousClock()
   let start: ContinuousClock.Instant
-  /// The same time, for the times of files.
-  let started = Timestamp.wallClock()
+  /// The marks of removals that were there at this time.
+  let marksAtStart: Set<RemovalMark>
 
   var machine: HostMachine
   /// The running tasks of requests.
@@ -91,7 +91,6 @@ public actor Host {
   var watchedFolders: Set<String> = []
   /// The folder of bundles that has, or had, each of these folders.
   var rootOfFolder: [String: String] = [:]
-  var seenMarks = SeenMarks()
   private(set) var hasEnded = false
   /// The reason why the daemon does not accept this host.
   private var refusal: Failure?
@@ -123,6 +122,7 @@ public actor Host {
     watcher = try FileWatcher()
     processes = ProcessRunner(
       home: options.home, programFolders: options.programFolders, variables: options.variables)
+    marksAtStart = Set(options.roots.flatMap { BundleFolders.removalMarks(in: $0) })
     let resolved = options.roots.map { FileReading.resolved($0) ?? $0 }
     order = BundleFolderOrder(roots: resolved)
     machine = HostMachine(

@@ -30,6 +30,9 @@ struct FolderState: Sendable {
   fileprivate(set) var returnedAt: Timestamp?
   /// Whether the file is as the installer wrote it.
   fileprivate(set) var isInstalled = false
+  /// The identities of the marks of removals that were there when this host last saw a file in the
+  /// folder. Nil if it has seen none.
+  fileprivate(set) var marks: Set<String>?
   /// Whether the file has a mistake, so that nobody knows its widgets.
   fileprivate(set) var isBroken = false
 
@@ -127,6 +130,15 @@ struct FolderTable: Sendable {
 
   /// The file was missing before.
   mutating func returned(_ path: String, at time: Timestamp) { folders[path]?.returnedAt = time }
+
+  /// The folder has a file, beside these marks of removals.
+  ///
+  /// - Returns: whether that is news.
+  mutating func saw(_ marks: Set<String>, in path: String) -> Bool {
+    guard let folder = folders[path], folder.marks != marks else { return false }
+    folders[path]?.marks = marks
+    return true
+  }
 
   /// Shows why the bundle in the folder does not run; nil if it runs.
   mutating func set(_ path: String, problem: String?) { folders[path]?.problem = problem }

@@ -89,14 +89,17 @@ struct HostMachine: Sendable {
 
   /// The host has looked into a folder. nil: it has no bundle's file, for the reason `absence`.
   ///
-  /// - Parameter suspicion: a file that probably was meant as the file of a missing bundle.
+  /// - Parameters:
+  ///   - suspicion: a file that probably was meant as the file of a missing bundle.
+  ///   - marks: the identities of the marks of removals that were there before this.
   mutating func found(
     _ found: HostState.Found?, in path: String, absence: HostState.Absence = .missing,
-    suspicion: HostState.Found? = nil, at now: HostTime
+    suspicion: HostState.Found? = nil, marks: Set<String> = [], at now: HostTime
   ) -> [Output] {
     guard !isStopped else { return [] }
     if let found {
       pass(bundles.found(found, in: path, at: now), at: now)
+      pass(bundles.saw(marks, in: path), at: now)
     } else {
       pass(bundles.lost(path, absence, suspicion: suspicion, at: now), at: now)
     }

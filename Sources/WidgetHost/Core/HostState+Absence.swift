@@ -23,12 +23,22 @@ extension HostState {
   var occupants: [Remembered] {
     folders.all.map { path, folder in
       let id = running.bundle(in: path)
-      guard id == nil, let known = folder.remembered.last else {
-        return Remembered(
-          id: id ?? folder.id, path: path, loaded: id.flatMap { running[$0]?.loaded })
-      }
-      return Remembered(id: known.id, path: path, loaded: known.loaded)
+      let known = id == nil ? folder.remembered.last : nil
+      return Remembered(
+        id: id ?? known?.id ?? folder.id, path: path,
+        shown: [HostState.marksKey: HostState.value(of: marks(of: folder))])
     }
+  }
+
+  /// The host has seen a bundle's file in a folder, beside these marks of removals. The bundle has come
+  /// back since these removals.
+  mutating func saw(_ marks: Set<String>, in path: String) -> [Output] {
+    folders.saw(marks, in: path) ? standing() : []
+  }
+
+  /// The marks of removals that were there when a host last saw a file in the folder.
+  func marks(of folder: FolderState) -> Set<String> {
+    folder.marks ?? folder.remembered.last?.seenMarks ?? []
   }
 
   /// A folder is gone, or has no bundle's file.

@@ -34,6 +34,8 @@ extension HostState {
 
     var others: [String] { texts("othersFirst") }
     var remarks: [String] { texts("remarks") }
+    /// The identities of the marks of removals that were there when a host last saw the bundle's file.
+    var seenMarks: Set<String> { Set(texts(HostState.marksKey)) }
 
     /// The events that the kinds react to, by kind.
     var handled: [KindName: [String]] {

@@ -35,6 +35,8 @@ extension HostState {
     var settable = SettableData()
     /// The data of kinds that former versions had.
     var dropped = SettableData()
+    /// The marks of removals that were there when a host last saw the bundle's file.
+    var marks: Set<String> = []
     /// The numbers of events that the daemon has dropped before the bundle got them.
     public var drops: [ClosedRange<UInt64>] = []
     /// Widgets that wait for their removal, edits without effect, values that are gone with removed
@@ -64,6 +66,7 @@ extension HostState {
       let former = shown == nil ? folder.remembered.last : nil
       let waiting = heldRemarks(current) + (former?.heldRemarks ?? [])
       let drops = current?.drops ?? []
+      let marks = marks(of: folder).filter { $0.hasPrefix("\(folder.id) ") }
       let losses = (current?.losses ?? []) + drops.map(HostState.dropRemark)
       let others = current?.instance.others
       let otherNames = others?.names(countMax: limits.othersShownMax)
@@ -89,7 +92,7 @@ extension HostState {
           settable: (current.map(settable(of:)) ?? former?.settable) ?? SettableData(),
           dropped: current.map { formerData.dropped(by: $0.instance.bundle.id) }
             ?? former?.dropped ?? SettableData(),
-          drops: drops,
+          marks: marks, drops: drops,
           remarks: waiting + editRemarks(current) + losses
             + (shown?.defaults.problems ?? [])
             + (shown.map(remarks(of:)) ?? []).map(\.description)))

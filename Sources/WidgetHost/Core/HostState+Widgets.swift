@@ -11,9 +11,12 @@ extension HostState {
 
   /// The data of a widget `bundle/ID` for the next host; see `SettableData`.
   static let settableKey = "settable"
-
   /// The same data of kinds that former versions had.
   static let droppedKey = "dropped"
+  /// The data of a widget `bundle/ID` for the next host; see `RemovalMark`.
+  static let marksKey = "marks"
+
+  static func value(of marks: Set<String>) -> Value { .list(marks.sorted().map { .string($0) }) }
 
   /// The kind of the widgets that show the state of bundles.
   public static var kind: Kind? {
@@ -72,6 +75,10 @@ extension HostState {
             name: droppedKey, type: .map(.map(.any)), defaultValue: .map([:]),
             summary: "The same data of kinds that its former versions had. If a bundle has such a"
               + " kind again, the host compares its defaults with this."),
+          Field(
+            name: marksKey, type: .list(.string), defaultValue: .list([]),
+            summary: "The files of former removals that were there when the host last saw the file"
+              + " of the bundle. For the next host, they do not mean that the bundle is removed."),
           Field(
             name: "remarks", type: .list(.string), defaultValue: .list([]),
             summary: "Widgets that wait for their removal, edits of its file without effect, values"
@@ -182,6 +189,7 @@ extension HostState {
               ValueMap.Entry(key: kind.rawValue, value: .list(names.map { .string($0) }))
             })),
         settableKey: standing.settable.value, droppedKey: standing.dropped.value,
+        marksKey: value(of: standing.marks),
         "remarks": .list(standing.remarks.map { .string($0) }),
         "droppedEvents": .list(
           standing.drops.map { drop in
