@@ -183,4 +183,63 @@ extension FailureTests {
     #expect(error(scene) == before)
     #expect(scene.instance.failures.count == (isCaught ? 0 : 1))
   }
+
+  /// `sync` runs `autosave`, and that runs `save`, whose request is under way.
+  @Test(arguments: [true, false], ["", "delay: 5s, "])
+  func `an interruption of actions that run each other is one failure`(
+    isReload: Bool, delay: String
+  ) throws {
+    let bundle = try Scene.bundle(
+      """
+      actions:
+        save: {\(delay)do: [{http: "http://h/x"}]}
+        autosave: {do: save}
+        sync: {do: autosave}
+      on: {go: sync}
+      """, permissions: "{hosts: [h]}")
+    var scene = try Scene(bundle)
+    try scene.event("go")
+    #expect(scene.status("sync") == .string("running"))
+    scene.instance = BundleInstance(
+      bundle, generation: 2, folder: "/bundles/b", home: "/home/me", limits: HostLimits(),
+      isReload: isReload, seed: 8)
+    _ = reports(&scene)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    for name in ["sync", "autosave", "save"] {
+      #expect(scene.status(name, "code") == .string("ABORTED"))
+      #expect(scene.status(name, "inner") == (name == "save" ? nil : .string("save")))
+    }
+    #expect(error(scene)?.all.count == 1)
+    #expect(scene.instance.failures.count == 1)
+    let lines = reports(&scene)
+    #expect(lines == ["bundle b: widget w: action save: It was interrupted; try again."])
+    // The next version, or host, counts it once, too.
+    scene.instance = BundleInstance(
+      bundle, generation: 3, folder: "/bundles/b", home: "/home/me", limits: HostLimits(),
+      isReload: isReload, seed: 9)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(error(scene)?.all.count == 1)
+  }
+
+  /// `autosave` has run `save`, and now waits for its second step.
+  @Test func `an action that has ended is not the cause of a later interruption`() throws {
+    let bundle = try Scene.bundle(
+      """
+      actions:
+        save: {do: [{http: "http://h/x"}]}
+        autosave: {do: [{run: save}, {http: "http://h/y"}]}
+      on: {go: autosave}
+      """, permissions: "{hosts: [h]}")
+    var scene = try Scene(bundle)
+    try scene.event("go")
+    #expect(scene.status("autosave", "inner") == .string("save"))
+    try scene.answer(scene.webRequest()?.id, 200)
+    #expect(scene.status("autosave", "inner") == nil)
+    scene.instance = BundleInstance(
+      bundle, generation: 2, folder: "/bundles/b", home: "/home/me", limits: HostLimits(), seed: 8)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(scene.status("save") == .string("success"))
+    #expect(scene.status("autosave", "inner") == nil)
+    #expect(scene.instance.failures.count == 1)
+  }
 }

@@ -32,7 +32,9 @@ extension BundleInstance {
         succeeded(run.widgetID, .trigger(run.trigger))
       }
       runs.stepsSucceeded(id)
-    case .success, .otherwise: runs.leave(id)
+    case .success, .otherwise:
+      runs.leave(id)
+      if let outer = runs[id] { note(frame.action.name, isUnderWay: false, in: outer) }
     case .failure:
       runs.leaveHandler(id)
       // An earlier run may have marked a failure of the handler with the trigger.

@@ -225,6 +225,7 @@ extension BundleInstance {
         "RESOURCE_EXHAUSTED",
         "actions run each other more than \(limits.depthMax) deep; is there a circle?")
     }
+    note(action.name, isUnderWay: true, in: run)
     guard let delay = action.delay, delay > .zero else {
       runs.enter(id, action, isDelayed: false)
       begin(id)

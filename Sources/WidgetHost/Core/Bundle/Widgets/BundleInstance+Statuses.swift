@@ -64,7 +64,32 @@ extension BundleInstance {
     changeStatus(id, name) { $0[BundleInstance.innerKey] = .string(inner) }
   }
 
-  /// The action whose failure is the cause of a failure; nil if the action itself has failed.
+  /// Notes in the status of an action whether its steps run another action now. If the host is
+  /// interrupted, the failure counts there.
+  ///
+  /// - Parameters:
+  ///   - inner: the other action; empty for one without a name.
+  ///   - run: without the frame of the other action.
+  mutating func note(_ inner: String, isUnderWay: Bool, in run: Run) {
+    let outer = run.frames.last { $0.phase == .steps && !$0.action.name.isEmpty }?.action.name
+    guard let outer, !inner.isEmpty, outer != inner else { return }
+    changeStatus(run.widgetID, outer) {
+      $0[BundleInstance.innerKey] = isUnderWay ? Value.string(inner) : nil
+    }
+  }
+
+  /// The innermost of the interrupted actions that an interrupted action ran, directly or through
+  /// others; nil if it ran none of them.
+  func innerInterruption(of name: String, _ id: WidgetID, among names: Set<String>) -> String? {
+    var path = [name]
+    while let last = path.last, let next = innerFailure(of: last, id), names.contains(next),
+      !path.contains(next)
+    { path.append(next) }
+    return path.count > 1 ? path.last : nil
+  }
+
+  /// The action whose failure is the cause of a failure; nil if the action itself has failed. For an
+  /// action that runs: the action that its steps run now.
   func innerFailure(of name: String, _ id: WidgetID) -> String? {
     guard case .map(let status)? = widgets.statuses(of: id)[name],
       case .string(let inner)? = status[BundleInstance.innerKey]
@@ -72,7 +97,8 @@ extension BundleInstance {
     return inner
   }
 
-  private static let innerKey = "inner"
+  /// The key of the name of an inner action in the status of an action.
+  static let innerKey = "inner"
 
   /// The key of the status of an action whose delay is under way.
   static let delayedKey = "delayed"
