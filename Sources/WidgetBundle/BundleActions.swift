@@ -154,6 +154,9 @@ public struct ActionStatus: Hashable, Sendable {
   /// The message for the widget's error and the log; empty if it is `message`. It has no values that
   /// a user has typed.
   public var errorMessage: String
+  /// The rules of the wrong fields of a form (`FormField.ruleText`), by field. If a version of the
+  /// bundle has others, the form may take the values.
+  public var rules: [String: String]
   /// The time of a source's first failure in a row, or of an action's last failure.
   public var since: Timestamp?
   /// Whether the failure of a source makes the widget stale, because it has lasted for long.
@@ -162,7 +165,8 @@ public struct ActionStatus: Hashable, Sendable {
   public init(
     state: State = .idle, progress: Double? = nil, title: String = "", message: String = "",
     code: String = "", fields: [String: String] = [:], form: String = "",
-    errorMessage: String = "", since: Timestamp? = nil, makesStale: Bool = false
+    errorMessage: String = "", rules: [String: String] = [:], since: Timestamp? = nil,
+    makesStale: Bool = false
   ) {
     self.state = state
     self.progress = progress
@@ -172,6 +176,7 @@ public struct ActionStatus: Hashable, Sendable {
     self.fields = fields
     self.form = form
     self.errorMessage = errorMessage
+    self.rules = rules
     self.since = since
     self.makesStale = makesStale
   }
@@ -182,10 +187,12 @@ public struct ActionStatus: Hashable, Sendable {
   public static let formKey = "form"
   /// The key of `errorMessage` in the data value.
   public static let errorMessageKey = "errorMessage"
+  /// The key of `rules` in the data value.
+  public static let rulesKey = "rules"
 
   /// The status as a data value: a map with `state`, `running`, `succeeded`, `failed`, `missing`,
   /// `progress`, `title`, `message`, `code`, `fields` and `since`. It has `stale` only if that is
-  /// true, and `form` and `errorMessage` only if they are not empty.
+  /// true, and `form`, `errorMessage` and `rules` only if they are not empty.
   public var value: Value {
     var map: ValueMap = [
       "state": .string(state.rawValue), "running": .bool(state == .running),
@@ -194,13 +201,17 @@ public struct ActionStatus: Hashable, Sendable {
       "missing": .bool(state == .missing),
       "progress": progress.map { .double($0) } ?? .null, "title": .string(title),
       "message": .string(message), "code": .string(code),
-      "fields": .map(
-        ValueMap(fields.map { ValueMap.Entry(key: $0.key, value: .string($0.value)) })),
+      "fields": ActionStatus.value(of: fields),
       "since": since.map { .timestamp($0) } ?? .null,
     ]
     if makesStale { map[ActionStatus.staleKey] = .bool(true) }
     if !form.isEmpty { map[ActionStatus.formKey] = .string(form) }
     if !errorMessage.isEmpty { map[ActionStatus.errorMessageKey] = .string(errorMessage) }
+    if !rules.isEmpty { map[ActionStatus.rulesKey] = ActionStatus.value(of: rules) }
     return .map(map)
+  }
+
+  private static func value(of texts: [String: String]) -> Value {
+    .map(ValueMap(texts.map { ValueMap.Entry(key: $0.key, value: .string($0.value)) }))
   }
 }

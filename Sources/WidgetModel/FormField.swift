@@ -69,6 +69,17 @@ public struct FormField: Hashable, Sendable {
     return field
   }
 
+  /// The rules as a text, to find out later whether somebody has edited them. The number of the node
+  /// is no rule.
+  public var ruleText: String {
+    var words: [String] = []
+    if isRequired { words.append("required") }
+    if isNumber { words.append("number") }
+    if isFlag { words.append("toggle") }
+    words += computed.sorted().map { "computed:\($0)" }
+    return (words + ["\(minLength)-\(maxLength)", label]).joined(separator: " ")
+  }
+
   // MARK: - Submissions
 
   /// One wrong value of a submission.

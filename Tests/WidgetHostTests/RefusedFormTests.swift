@@ -196,6 +196,13 @@ struct RefusedFormTests {
   func `a version with another declaration of a wrong field ends its refusal`(
     content: String, isRefused: Bool
   ) throws {
+    for isReload in [true, false] {
+      try checkEdit(to: content, isRefused: isRefused, isReload: isReload)
+    }
+  }
+
+  /// - Parameter isReload: false for an edit while no host runs.
+  private func checkEdit(to content: String, isRefused: Bool, isReload: Bool) throws {
     var scene = try scene(
       "{form: [{input: title, maxLength: 5, required: true}], id: f, on: {submit: save}}")
     try submit(["title": Value.string("too long")], "f", &scene)
@@ -203,8 +210,8 @@ struct RefusedFormTests {
     let former = scene.instance
     scene.instance = BundleInstance(
       try Scene.bundle(form(content), permissions: ActionTests.hosts), generation: 2,
-      folder: "/bundles/b", home: "/home/me", limits: HostLimits(), isReload: true, seed: 8)
-    scene.instance.keepAges(of: former)
+      folder: "/bundles/b", home: "/home/me", limits: HostLimits(), isReload: isReload, seed: 8)
+    if isReload { scene.instance.keepAges(of: former) }
     scene.tell(.snapshot(Array(scene.widgets.values)))
     #expect((scene.widget?.error != nil) == isRefused)
     #expect(scene.status("save", "failed") == .bool(isRefused))

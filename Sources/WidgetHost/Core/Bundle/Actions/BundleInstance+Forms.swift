@@ -25,6 +25,9 @@ extension BundleInstance {
       message: problems.map(\.words).joined(separator: "\n"), code: "INVALID_ARGUMENT",
       fields: Dictionary(problems.map { ($0.name, $0.words) }) { first, _ in first },
       form: event.nodeID)
+    for field in form.fields where status.fields[field.name] != nil {
+      status.rules[field.name] = field.ruleText
+    }
     let brief = problems.map(\.brief).joined(separator: " ")
       .wholeWords(bytesMax: limits.outcomeTextBytesMax)
     if brief != status.message { status.errorMessage = brief }

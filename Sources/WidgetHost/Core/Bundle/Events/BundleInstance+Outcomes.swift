@@ -13,7 +13,7 @@ extension ActionStatus {
     outcome.title = title.wholeWords(bytesMax: limits.outcomeTextBytesMax)
     outcome.message = message.wholeWords(bytesMax: limits.outcomeTextBytesMax)
     (outcome.form, outcome.errorMessage) = ("", "")
-    outcome.fields = [:]
+    (outcome.fields, outcome.rules) = ([:], [:])
     var room = limits.outcomeFieldsBytesMax
     for (name, text) in fields.sorted(by: { $0.key < $1.key }) {
       let text = text.wholeWords(bytesMax: limits.outcomeTextBytesMax)

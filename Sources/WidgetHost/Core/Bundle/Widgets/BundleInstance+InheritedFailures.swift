@@ -3,16 +3,14 @@ import WidgetModel
 
 // Failures of a former host or version, which the statuses in the data of a widget have.
 extension BundleInstance {
-  /// Takes over the ages of failures, and the declared forms that have refused values, from the
-  /// former version in this process. The statuses have only the time of the wall clock, which can
-  /// have been set since.
+  /// Takes over the ages of failures from the former version in this process. The statuses have only
+  /// the time of the wall clock, which can have been set since.
   mutating func keepAges(of former: BundleInstance) {
-    var all: [WidgetID: [String: FormerFailure]] = [:]
+    var all: [WidgetID: [String: StandingFailure]] = [:]
     for id in former.sortedIDs {
       for (key, failure) in former.standing[id] {
         guard let name = former.statusName(id, key) else { continue }
-        all[id, default: [:]][name] = FormerFailure(
-          failure: failure, fields: former.facts(of: id)?.formFields(of: key) ?? [])
+        all[id, default: [:]][name] = failure
       }
     }
     standing.set(former: all)
@@ -36,16 +34,13 @@ extension BundleInstance {
       guard let status = self.failure(id, name), outer[name] == nil else { continue }
       var key = key
       if !status.fields.isEmpty {
-        guard facts.hasForm(of: status, action: name, formerFields: former[name]?.fields ?? [])
-        else {
+        guard facts.hasForm(of: status, action: name) else {
           forgetStatus(id, name)
           continue
         }
         key = .form(action: name, node: status.form)
       }
-      let known = former[name].map(\.failure).flatMap {
-        $0.since == status.since ? $0.begun : nil
-      }
+      let known = former[name].flatMap { $0.since == status.since ? $0.begun : nil }
       standing.set(
         id, key,
         StandingFailure(
@@ -101,18 +96,21 @@ extension BundleInstance {
     func text(_ key: String) -> String {
       if case .string(let text)? = map[key] { text } else { "" }
     }
-    var fields: [String: String] = [:]
-    if case .map(let known)? = map["fields"] {
-      for case (let key, .string(let text)) in known.entries.map({ ($0.key, $0.value) }) {
-        fields[key] = text
+    func texts(_ key: String) -> [String: String] {
+      guard case .map(let known)? = map[key] else { return [:] }
+      var found: [String: String] = [:]
+      for case (let name, .string(let text)) in known.entries.map({ ($0.key, $0.value) }) {
+        found[name] = text
       }
+      return found
     }
     var since = now.wall
     if case .timestamp(let time)? = map["since"] { since = time }
     let status = ActionStatus(
       state: .failure, title: text("title"), message: text("message"), code: text("code"),
-      fields: fields, form: text(ActionStatus.formKey),
-      errorMessage: text(ActionStatus.errorMessageKey), since: since,
+      fields: texts("fields"), form: text(ActionStatus.formKey),
+      errorMessage: text(ActionStatus.errorMessageKey), rules: texts(ActionStatus.rulesKey),
+      since: since,
       makesStale: map[ActionStatus.staleKey] == .bool(true))
     return status.asError
   }

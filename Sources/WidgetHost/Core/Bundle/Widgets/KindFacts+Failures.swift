@@ -47,25 +47,11 @@ extension KindFacts {
     kind.forms.first { NodeID.isNode(node, of: $0.key) && $0.value.action == action }?.value
   }
 
-  /// The fields of the form that has refused its values; empty for other failures.
-  func formFields(of key: FailureKey) -> [FormField] {
-    guard case .form(let action, let node) = key else { return [] }
-    return form(node, of: action)?.fields ?? []
-  }
-
   /// Whether the kind still has the form of a refusal, and one of the reasons still applies.
-  ///
-  /// - Parameter formerFields: the fields of the form when it refused its values; empty if they are
-  ///   unknown.
-  func hasForm(of refusal: ActionStatus, action: String, formerFields: [FormField] = []) -> Bool {
+  func hasForm(of refusal: ActionStatus, action: String) -> Bool {
     guard let form = form(refusal.form, of: action) else { return false }
     let hasChanged = form.fields.contains { field in
-      guard refusal.fields[field.name] != nil,
-        var former = formerFields.first(where: { $0.name == field.name })
-      else { return false }
-      // The reader can number the nodes in another way.
-      former.nodeID = field.nodeID
-      return former != field
+      refusal.rules[field.name].map { $0 != field.ruleText } ?? false
     }
     guard !hasChanged else { return false }
     return refusal.fields.contains { name, words in

@@ -50,13 +50,6 @@ struct StandingFailure: Hashable, Sendable {
   var since: Timestamp { status.since ?? .epoch }
 }
 
-/// A failure of the former version in this process.
-struct FormerFailure: Sendable {
-  var failure: StandingFailure
-  /// The fields of the form that has refused its values, as that version has declared them.
-  var fields: [FormField]
-}
-
 /// The failures of a bundle's widgets, and the marks that show them on the widgets.
 ///
 /// A call for a widget that was removed changes nothing.
@@ -74,7 +67,7 @@ struct StandingFailures: Sendable {
   private var states: [WidgetID: State] = [:]
   /// The failures of the former version in this process, by their status. Only they have the uptime
   /// at which they began.
-  private var former: [WidgetID: [String: FormerFailure]] = [:]
+  private var former: [WidgetID: [String: StandingFailure]] = [:]
   /// Changes whenever failures have changed.
   private(set) var version: UInt64 = 0
 
@@ -118,10 +111,10 @@ struct StandingFailures: Sendable {
 
   // MARK: The former version
 
-  mutating func set(former: [WidgetID: [String: FormerFailure]]) { self.former = former }
+  mutating func set(former: [WidgetID: [String: StandingFailure]]) { self.former = former }
 
   /// Forgets the failures of the former version of a widget.
-  mutating func takeFormer(_ id: WidgetID) -> [String: FormerFailure] {
+  mutating func takeFormer(_ id: WidgetID) -> [String: StandingFailure] {
     former.removeValue(forKey: id) ?? [:]
   }
 
