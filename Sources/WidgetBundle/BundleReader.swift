@@ -384,8 +384,8 @@ struct BundleFileReader {
         kindItem,
         "the bundle has no kind \"\(name)\"; if no other program provides it, the widget shows its "
           + "data as a table",
-        hint: name.closest(among: names + BundleReader.builtInKinds.map(\.rawValue))
-          .map { "did you mean \"\($0)\"?" } ?? "`widgetctl kinds` lists the kinds of all programs",
+        hint: MissingKind.hint(
+          for: kindName, among: names + BundleReader.builtInKinds.map(\.rawValue)),
         foreignKind: kindName)
     }
     var spec = WidgetSpec(id: id, kind: kindName)

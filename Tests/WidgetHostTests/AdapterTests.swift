@@ -268,6 +268,8 @@ struct AdapterTests {
       kinds: [KindName], widgets: [WidgetID]
     ) async throws(Failure) -> Circumstances { Circumstances() }
 
+    func registeredKinds() async throws(Failure) -> Circumstances { Circumstances() }
+
     nonisolated func follow(
       kinds: [KindName], _ tell: @Sendable (DaemonNews) async -> Void
     ) async throws(Failure) {

@@ -72,6 +72,25 @@ struct LookTests {
     #expect(reports.count == 1 && reports.first?.hasSuffix("; did you mean \"gauges\"?") == true)
   }
 
+  @Test(arguments: [true, false])
+  mutating func `the similar kind of a program is named`(isKnownFirst: Bool) throws {
+    let opened = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    _ = state.looked()
+    let kinds: Set<KindName> = [try #require(KindName("gauges"))]
+    if isKnownFirst { _ = state.note(programKinds: kinds) }
+    let (generation, news) = (try #require(opened.generations.first), try told("gauge"))
+    let reports = state.handle(news, generation: generation, at: now).reports
+    #expect(reports.count == 1)
+    let advice = isKnownFirst ? "did you mean \"gauges\"?" : MissingKind.advice
+    #expect(reports.first?.hasSuffix("; \(advice)") == true)
+    if !isKnownFirst {
+      let outputs = state.note(programKinds: kinds)
+      #expect(outputs.count == 1 && outputs.reports.isEmpty)
+    }
+    let remark = try #require(state.standings.first?.remarks.first)
+    #expect(remark.hasSuffix("; did you mean \"gauges\"?"))
+  }
+
   /// An earlier host ran bundle `b`. Its folder is missing when this host starts.
   @Test func `a kind that the daemon has of a missing bundle is not reported as missing`() throws {
     var state = HostState(home: "/home/me", seed: 1)

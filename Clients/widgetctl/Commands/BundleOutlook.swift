@@ -325,9 +325,7 @@ struct BundleOutlook: Hashable, Sendable {
     let names = own + (BundleReader.builtInKinds + otherKinds).map(\.rawValue)
     problem.message =
       "no bundle or program provides the kind \"\(kind)\", so the widget shows its data as a table"
-    problem.hint =
-      kind.rawValue.closest(among: names).map { "did you mean \"\($0)\"?" }
-      ?? "`widgetctl kinds` lists the kinds of all programs"
+    problem.hint = MissingKind.hint(for: kind, among: names)
     return problem
   }
 

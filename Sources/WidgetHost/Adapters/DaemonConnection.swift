@@ -64,6 +64,8 @@ public protocol DaemonConnection: Sendable {
   func standing(
     kinds: [KindName], widgets: [WidgetID]
   ) async throws(Failure) -> Circumstances
+  /// All registered kinds.
+  func registeredKinds() async throws(Failure) -> Circumstances
   /// All widgets of these kinds; of any kind if there are none.
   func widgets(kinds: [KindName], _ mask: ReadMask) async throws(Failure) -> [ListedWidget]
   /// Calls `tell` with each change to the widgets of these kinds, in order, until the task is
@@ -108,9 +110,9 @@ public protocol DaemonSession: Sendable {
 
 /// The daemon, as an ordinary client sees it.
 public struct ClientConnection: DaemonConnection {
-  private let client: WidgetClient
+  let client: WidgetClient
   /// The maximum time of one call.
-  private let options = CallOptions(timeout: .seconds(10))
+  let options = CallOptions(timeout: .seconds(10))
   private let sessions = SessionCount()
 
   public init(_ client: WidgetClient) { self.client = client }
@@ -234,51 +236,6 @@ public struct ClientConnection: DaemonConnection {
     } catch {
       throw Failure(error)
     }
-  }
-
-  public func standing(
-    kinds: [KindName], widgets: [WidgetID]
-  ) async throws(Failure) -> Circumstances {
-    var result = Circumstances()
-    for name in kinds {
-      do throws(ClientError) {
-        let kind = try await client.getKind(GetKindRequest(name: name), options: options).kind
-        result.kinds.insert(
-          .init(name: name, provider: kind.provider, revision: kind.revision))
-      } catch {
-        guard error.status?.code == .notFound else { throw Failure(error) }
-      }
-    }
-    guard !widgets.isEmpty else { return result }
-    for known in try await self.widgets(Selector(ids: widgets)).map(\.widget) {
-      result.widgets.insert(
-        .init(id: known.id, kind: known.kind, applySet: known.applySet, ownerUID: known.ownerUID))
-    }
-    return result
-  }
-
-  public func widgets(kinds: [KindName], _ mask: ReadMask) async throws(Failure) -> [ListedWidget] {
-    try await widgets(Selector(kinds: kinds), mask)
-  }
-
-  private func widgets(
-    _ selector: Selector, _ mask: ReadMask = .all
-  ) async throws(Failure) -> [ListedWidget] {
-    var widgets: [ListedWidget] = []
-    var request = ListWidgetsRequest(selector: selector, readMask: mask)
-    var tokens = PageTokens()
-    do throws(ClientError) {
-      repeat {
-        let page = try await client.listWidgets(request, options: options)
-        widgets += page.widgets.map {
-          ListedWidget(widget: $0.widget, etag: $0.etag, owners: $0.owners)
-        }
-        request.pageToken = try tokens.next(page.nextPageToken)
-      } while !request.pageToken.isEmpty
-    } catch {
-      throw Failure(error)
-    }
-    return widgets
   }
 
   public func follow(

@@ -116,6 +116,7 @@ extension Host {
     case .error(let id): return .listed([try await daemon.widget(id, .errors)])
     case .standing(let kinds, let widgets):
       return .standing(try await daemon.standing(kinds: kinds, widgets: widgets))
+    case .registeredKinds: return .standing(try await daemon.registeredKinds())
     case .folders(let bundles):
       let former = try await formerRoots(daemon)
       return .absences(

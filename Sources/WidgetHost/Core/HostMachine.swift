@@ -255,6 +255,9 @@ struct HostMachine: Sendable {
     case .edits(let fields, let generation):
       guard !isStopped else { return }
       pass(bundles.edited(fields, generation: generation), at: now)
+    case .programKinds(let kinds):
+      guard !isStopped else { return }
+      pass(bundles.note(programKinds: kinds), at: now)
     case .removalsConfirmed: outputs.append(.removalsConfirmed)
     case .held(let widgets, let kinds, let generation):
       guard !isStopped else { return }

@@ -133,8 +133,8 @@ extension HostState {
     return Set(known.flatMap(\.kinds))
   }
 
-  /// Remarks of which those about missing kinds say so, with the similar kind of any bundle. The reader
-  /// knows only the kinds of the bundle itself.
+  /// Remarks of which those about missing kinds say so, with the similar kind of any bundle or
+  /// program. The reader knows only the kinds of the bundle itself.
   private func suggesting(
     _ remarks: some Sequence<BundleProblem>, in bundle: Bundle
   ) -> [BundleProblem] {
@@ -145,21 +145,16 @@ extension HostState {
       var remark = remark
       remark.message =
         "the kind \"\(kind)\" is not registered, so the widget shows its data as a table"
-      // The daemon may not have taken the bundle with the kind itself yet.
-      func closest(_ names: [String]) -> String? {
-        kind.rawValue.closest(among: names.filter { $0 != kind.rawValue })
-      }
       let known = names ?? kindNames(besides: bundle)
       names = known
-      var suggestion = closest(known)
+      var suggestion = MissingKind.suggestion(for: kind, among: known)
       if suggestion == nil {
         // A bundle that does not run now may have the kind: its file has a mistake, or is missing.
         let last = lastNames ?? Set(lastKinds.values.joined()).map(\.rawValue).sorted()
         lastNames = last
-        suggestion = closest(last)
+        suggestion = MissingKind.suggestion(for: kind, among: last)
       }
-      guard let meant = suggestion else { return remark }
-      remark.hint = "did you mean \"\(meant)\"?"
+      remark.hint = suggestion ?? MissingKind.advice
       return remark
     }
   }
@@ -181,6 +176,12 @@ extension HostState {
 
   private func kindNames(besides bundle: Bundle) -> [String] {
     let own = bundle.kinds.map(\.kind.name) + BundleReader.builtInKinds
-    return running.kinds.union(own).map(\.rawValue).sorted()
+    return running.kinds.union(own).union(programKinds).map(\.rawValue).sorted()
+  }
+
+  /// The daemon has told the kinds of programs.
+  mutating func note(programKinds kinds: Set<KindName>) -> [Output] {
+    programKinds = kinds
+    return standing()
   }
 }

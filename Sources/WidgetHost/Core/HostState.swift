@@ -66,6 +66,8 @@ public struct HostState: Sendable {
   /// The last known kinds of each bundle, for suggestions. Missing bundles and bundles of earlier
   /// hosts count, but not bundles that somebody has removed on purpose.
   var lastKinds: [String: Set<KindName>] = [:]
+  /// The kinds of programs, as the daemon last told them, for suggestions.
+  var programKinds: Set<KindName> = []
   /// The data of former versions that no source set.
   var formerData = FormerData()
   /// The reports that wait for the end of a look.

@@ -90,6 +90,7 @@ extension DaemonCall {
     case .error(let id): "error \(id)"
     case .owners(let kinds): "owners \(kinds.map(\.rawValue))"
     case .standing(let kinds, let ids): "standing \(kinds.map(\.rawValue)) \(ids.map(\.rawValue))"
+    case .registeredKinds: "registeredKinds"
     case .folders(let bundles): "folders \(bundles.map(\.path))"
     }
   }

@@ -214,6 +214,11 @@ struct NaiveDaemon {
         }
       }
       return .success(.standing(result))
+    case .registeredKinds:
+      let all = kinds.map {
+        Circumstances.KindStanding(name: $0.key, provider: $0.value, revision: 1)
+      }
+      return .success(.standing(Circumstances(kinds: Set(all))))
     case .update(let id, let patch, _, let etag):
       if let updateFailure { return .failure(updateFailure) }
       guard var widget = widgets[id] else { return .failure(Failure("NOT_FOUND", "no \(id)")) }

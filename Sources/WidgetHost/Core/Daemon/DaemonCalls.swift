@@ -69,6 +69,8 @@ public enum DaemonCall: Sendable {
   case owners(of: [KindName])
   /// Answered with `standing`.
   case standing(kinds: [KindName], widgets: [WidgetID])
+  /// All registered kinds. Answered with `standing`.
+  case registeredKinds
   /// Whether the folders of these bundles still hold a bundle. This is no call to the daemon, but
   /// it has an answer. Answered with `absences`.
   case folders([HostState.Remembered])

@@ -198,6 +198,7 @@ extension DaemonConversation {
     guard case .success(let answer) = result, let link = links[generation] else { return }
     if case .kinds(let results) = answer { noteMisfits(results, generation) }
     links.change(generation) { $0.registered() }
+    askForKinds(of: link.bundle)
     // The new version's kinds are registered, so the session of the former version can close.
     closeRetired(link.bundle.id, at: now)
   }

@@ -51,6 +51,8 @@ struct DaemonConversation: Sendable {
     /// The widgets that a bundle's file lacks, and that wait for their removal. The kinds are also
     /// those of widgets whose time is over, until these are removed.
     case held([Holds.Waiting], kinds: Set<KindName>, generation: UInt64)
+    /// The registered kinds of programs.
+    case programKinds(Set<KindName>)
     /// The daemon has nothing of further removed bundles, so their marks can go.
     case removalsConfirmed
     /// The daemon does not accept this host. `stop` must follow.
@@ -174,6 +176,7 @@ struct DaemonConversation: Sendable {
     case .mark: markAnswered(result, at: now)
     case .unmark(let bundle): unmarkAnswered(result, bundle, at: now)
     case .held(let id): heldAnswered(result, id, at: now)
+    case .registeredKinds: kindsAnswered(result)
     }
   }
 

@@ -29,6 +29,7 @@ struct Exchange: Sendable {
     case withdrawal(String)
     case mark
     case unmark(String)
+    case registeredKinds
     /// A change of a widget that waits for its removal, or no longer waits.
     case held(WidgetID)
   }
@@ -59,6 +60,9 @@ struct Exchange: Sendable {
     put(.effect(.call(id, call)))
     return id
   }
+
+  /// Whether the answer to a call with this purpose is to come.
+  func awaits(_ purpose: Purpose) -> Bool { purposes.values.contains(purpose) }
 
   /// Forgets a call, because its answer is there or nothing waits for it any more.
   ///
