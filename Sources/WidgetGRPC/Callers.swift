@@ -166,11 +166,15 @@
     /// The maximum for errors of calls that do not wait, because the daemon refuses them at once: an
     /// error for each stream that a connection can have by default.
     private static let errorBytesMax = 1 << 20
-    /// HTTP/2 gets the pings while the socket has not taken this many bytes of answers to pings.
+    /// Pings count as control frames while the socket has not taken this many bytes of answers to
+    /// pings.
     static let pingAnswerBytesMax = 256 << 10
     /// The same while the user has too many unsent bytes. Small, because the reserve for connections
     /// with few unsent bytes is for calls.
     static let pingAnswerBytesMin = 1 << 10
+    /// The connection is closed at this many bytes of answers to pings. The pings that count would
+    /// exceed it after more than half an hour.
+    static let pingAnswerBytesEnd = 2 * pingAnswerBytesMax
     /// The maximum memory of a connection's incomplete requests, in bytes.
     static let receivingBytesMax = 16 << 20
 
@@ -303,12 +307,17 @@
       resume()
     }
 
-    /// Whether the daemon may answer pings before HTTP/2 gets them.
+    /// Whether the daemon may answer pings without counting them as control frames.
     var mayAnswerPings: Bool {
       let maximum =
         unsent.isUserWaiting
         ? CallerConnection.pingAnswerBytesMin : CallerConnection.pingAnswerBytesMax
       return pingAnswerBytes < maximum && unsent.hasRoom
+    }
+
+    /// Whether the peer has left too many answers to pings unread.
+    var hasTooManyPingAnswers: Bool {
+      pingAnswerBytes >= CallerConnection.pingAnswerBytesEnd
     }
 
     private func countUnsent() {

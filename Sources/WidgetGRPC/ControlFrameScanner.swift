@@ -23,8 +23,8 @@
     /// Whether a header block is open. Other frames are not allowed in it.
     private var isInHeaderBlock = false
     private var limits = FloodLimits()
-    /// Whether HTTP/2 must not get the next frame, because it would take the peer for an attacker.
-    /// The bytes before the frame are returned, and nothing after them.
+    /// Whether HTTP/2 would take the peer for an attacker if it got the next frame. The bytes before
+    /// the frame are returned, and nothing after them.
     private(set) var isFlood = false
 
     /// - Parameter openingBytes: The length of the connection preface.
@@ -38,8 +38,7 @@
       arrived.writeImmutableBuffer(bytes)
     }
 
-    /// The next piece. Nil if it needs more bytes. If HTTP/2 gets a ping or a reset, call `pass`
-    /// first.
+    /// The next piece. Nil if it needs more bytes. If HTTP/2 gets a reset, call `count` first.
     mutating func next(at now: @autoclosure () -> NIODeadline = .now()) -> Piece? {
       guard !isFlood else { return nil }
       let unread = arrived
@@ -75,13 +74,17 @@
       return nil
     }
 
-    /// Counts a ping or a reset for HTTP/2. If `isFlood` is true then, HTTP/2 must not get it.
-    mutating func pass(
+    /// Counts a ping or a reset as HTTP/2 counts it. If `isFlood` is true then, HTTP/2 must not get
+    /// it.
+    mutating func count(
       _ frame: ByteBuffer, at now: @autoclosure () -> NIODeadline = .now()
     ) {
       guard let head = frame.peekHead() else { return }
       if !limits.take(head, isEmpty: false, at: now()) { isFlood = true }
     }
+
+    /// Takes the peer for an attacker.
+    mutating func stop() { (isFlood, arrived) = (true, ByteBuffer()) }
 
     private func piece(_ head: FrameHead, _ frame: ByteBuffer) -> Piece {
       guard head.isPing else { return .reset(head.streamID, frame) }

@@ -2,7 +2,7 @@
   import NIOCore
   import WidgetServer
 
-  /// Removes a peer's pings and resets from a connection before HTTP/2 sees them.
+  /// Removes a peer's pings from a connection before HTTP/2 sees them, and most resets.
   ///
   /// NIO's HTTP/2 treats 200 pings or 200 resets within half a minute as an attack, see
   /// https://github.com/apple/swift-nio-http2/pull/561. It then closes the connection with all its
@@ -17,11 +17,13 @@
   /// The answers to the pings of one turn are one write, at the end of the loop's work. Many small
   /// writes would take several times as much memory as their bytes. Later answers wait until the
   /// socket has taken the write before them. All of them count as unsent bytes. While the peer does
-  /// not read, its frames go to HTTP/2 and count there.
+  /// not read, its resets go to HTTP/2, and its pings count as HTTP/2 would count them. These pings
+  /// are answered here, too: HTTP/2 would answer them before the pings whose answers wait.
   ///
   /// Before HTTP/2 would take a peer for an attacker, the connection is closed here. Its calls then
   /// end one by one, see `LingeringChannel`. NIO drops the bytes that a socket has not taken when it
-  /// closes the socket. So the socket is closed when it has taken the frame that tells the reason.
+  /// closes the socket. So the socket is closed when it has taken the frame that tells the reason. If
+  /// a peer pings without reading, nobody waits for this.
   final class ControlFrames: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -32,6 +34,8 @@
     private let connection: CallerConnection
     /// Whether the connection is being closed. HTTP/2 gets no more frames.
     private var isClosing = false
+    /// Whether the peer has sent too many pings without reading.
+    private var isDeaf = false
     /// The answers to pings that were not written.
     private(set) var answers = ByteBuffer()
     /// Whether the next answers wait for the end of the loop's work.
@@ -55,17 +59,14 @@
       while let piece = scanner.next() {
         let passing: ByteBuffer
         switch piece {
-        case .ping(let payload, _) where context.channel.isWritable && connection.mayAnswerPings:
-          ControlFrameScanner.writeAnswer(to: payload, into: &answers)
-          connection.pingAnswerBytes += ControlFrameScanner.answerBytes
+        case .ping(let payload, let frame):
+          answer(payload, frame, context)
           continue
         case .reset(let streamID, _)
         where context.channel.isWritable && connection.cancelCall(on: streamID):
           continue
-        case .ping(_, let frame), .reset(_, let frame):
-          // HTTP/2 answers at once, so earlier answers come first if the socket takes them.
-          if !isWriting { writeAnswers(context) }
-          scanner.pass(frame)
+        case .reset(_, let frame):
+          scanner.count(frame)
           guard !scanner.isFlood else { continue }
           passing = frame
         case .other(let bytes):
@@ -80,6 +81,18 @@
         self.isScheduled = false
         self.writeAnswers(context)
       }
+    }
+
+    /// Answers a ping, after all earlier ones. A peer that does not read has few more pings.
+    private func answer(_ payload: UInt64, _ frame: ByteBuffer, _ context: ChannelHandlerContext) {
+      if !context.channel.isWritable || !connection.mayAnswerPings {
+        scanner.count(frame)
+        if connection.hasTooManyPingAnswers { scanner.stop() }
+        isDeaf = scanner.isFlood
+        guard !isDeaf else { return }
+      }
+      ControlFrameScanner.writeAnswer(to: payload, into: &answers)
+      connection.pingAnswerBytes += ControlFrameScanner.answerBytes
     }
 
     /// Writes the next answers. The others follow when the socket has taken them.
@@ -121,7 +134,8 @@
       var frame = ByteBuffer()
       ControlFrameScanner.writeGoAway(into: &frame)
       let written = context.eventLoop.makePromise(of: Void.self)
-      let timer = context.eventLoop.assumeIsolated().scheduleTask(in: ControlFrames.closingMax) {
+      let waitMax = isDeaf ? TimeAmount.zero : ControlFrames.closingMax
+      let timer = context.eventLoop.assumeIsolated().scheduleTask(in: waitMax) {
         context.close(promise: nil)
       }
       written.futureResult.assumeIsolated().whenComplete { _ in

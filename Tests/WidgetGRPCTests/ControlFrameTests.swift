@@ -228,8 +228,10 @@
       let connection: CallerConnection
       let frames: ControlFrames
 
-      static let question: [UInt8] = [0, 0, 8, 6, 0, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 8)
+      static let head: [UInt8] = [0, 0, 8, 6, 0, 0, 0, 0, 0]
       static let answer: [UInt8] = [0, 0, 8, 6, 1, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 8)
+      /// The connection then has too many unread answers for another ping.
+      static let countMax = CallerConnection.pingAnswerBytesMax / answer.count + 1
 
       init(_ service: ServiceLoop) throws {
         connection = CallerConnection(
@@ -242,9 +244,10 @@
       }
 
       /// Sends so many pings at once. Returns whether HTTP/2 gets none of them.
-      func ping(_ count: Int) throws -> Bool {
+      func ping(_ count: Int, with value: UInt8 = 1) throws -> Bool {
+        let question = Pinged.head + [UInt8](repeating: value, count: 8)
         try channel.writeInbound(
-          ByteBuffer(bytes: Array(repeatElement(Pinged.question, count: count).joined())))
+          ByteBuffer(bytes: Array(repeatElement(question, count: count).joined())))
         return try channel.readInbound(as: ByteBuffer.self) == nil
       }
 
@@ -255,6 +258,20 @@
       func hasAnswers(_ count: Int, writes: Int) -> Bool {
         socket.bytes == Array(repeatElement(Pinged.answer, count: count).joined())
           && socket.writes == writes
+      }
+
+      /// The first byte of the payload of each answer that the socket has received.
+      var values: [UInt8] {
+        stride(from: Pinged.head.count, to: socket.bytes.count, by: Pinged.answer.count).map {
+          socket.bytes[$0]
+        }
+      }
+
+      /// Whether the last frame to the peer tells it to calm down.
+      var isEnding: Bool {
+        var last = ByteBuffer()
+        ControlFrameScanner.writeGoAway(into: &last)
+        return Array(socket.bytes.suffix(last.readableBytes)) == Array(last.readableBytesView)
       }
 
       /// Lets the socket take what was written, and ends the turn.
@@ -312,22 +329,65 @@
       }
     }
 
-    @Test func `HTTP2 gets the pings of a peer that does not take the answers`() async throws {
+    @Test func `the answers come in the order of the pings, also if they were not taken`()
+      async throws
+    {
       try await withServer { server in
         try server.onLoop { service in
           let pinged = try Pinged(service)
-          let most = CallerConnection.pingAnswerBytesMax / Pinged.answer.count + 1
-          #expect(try pinged.ping(most))
+          #expect(try pinged.ping(Pinged.countMax, with: 1))
           pinged.run()
-          #expect(try !pinged.ping(1))
           // The answers are written in parts, each when the socket has taken the one before.
           #expect(pinged.socket.bytes.count == ControlFrames.writtenBytesMax)
+          // HTTP/2 would answer these before the ones that wait.
+          #expect(try pinged.ping(10, with: 2))
           for _ in 0..<20 { pinged.take() }
-          #expect(service.unsentBytes.bytes(of: geteuid()) == 0)
-          #expect(pinged.hasAnswers(most, writes: pinged.socket.writes))
-          #expect(try pinged.ping(1))
+          #expect(try pinged.ping(5, with: 3))
           pinged.run()
           pinged.take()
+          let counts: [(UInt8, Int)] = [(1, Pinged.countMax), (2, 10), (3, 5)]
+          #expect(pinged.values == counts.flatMap { [UInt8](repeating: $0.0, count: $0.1) })
+          #expect(service.unsentBytes.bytes(of: geteuid()) == 0)
+          pinged.connection.close()
+        }
+      }
+    }
+
+    @Test func `the pings of a peer that does not take the answers count as control frames`()
+      async throws
+    {
+      try await withServer { server in
+        try server.onLoop { service in
+          let pinged = try Pinged(service)
+          #expect(try pinged.ping(Pinged.countMax + FloodLimits.framesMax))
+          for _ in 0..<20 { pinged.take() }
+          let count = Pinged.countMax + FloodLimits.framesMax
+          #expect(pinged.hasAnswers(count, writes: pinged.socket.writes))
+          pinged.connection.close()
+          let other = try Pinged(service)
+          #expect(try other.ping(Pinged.countMax + FloodLimits.framesMax + 1))
+          #expect(other.isEnding && !other.socket.isClosed)
+          // The socket is closed at once, because the peer does not read.
+          other.run()
+          #expect(other.socket.isClosed && other.connection.pingAnswerBytes == 0)
+          other.connection.close()
+        }
+      }
+    }
+
+    @Test func `a connection with too many unread answers to pings is closed`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let pinged = try Pinged(service)
+          pinged.connection.pingAnswerBytes = CallerConnection.pingAnswerBytesEnd - 1
+          #expect(try pinged.ping(1))
+          pinged.run()
+          #expect(pinged.hasAnswers(1, writes: 1))
+          #expect(try pinged.ping(1))
+          #expect(pinged.isEnding)
+          pinged.run()
+          #expect(pinged.socket.isClosed)
+          pinged.connection.pingAnswerBytes = 0
           pinged.connection.close()
         }
       }
@@ -342,10 +402,10 @@
           let unread = try Pinged(service)
           let pinged = try Pinged(service)
           unread.connection.pingAnswerBytes = limit
-          #expect(try !unread.ping(1))
+          #expect(!unread.connection.mayAnswerPings)
           let most = CallerConnection.pingAnswerBytesMin / Pinged.answer.count + 1
           #expect(try pinged.ping(most))
-          #expect(try !pinged.ping(1))
+          #expect(!pinged.connection.mayAnswerPings)
           // A peer that reads goes on.
           pinged.run()
           pinged.take()

@@ -39,7 +39,7 @@
         scanner.receive(ByteBuffer(bytes: frame))
         while let piece = scanner.next(at: now) {
           switch piece {
-          case .ping(_, let bytes), .reset(_, let bytes): scanner.pass(bytes, at: now)
+          case .ping(_, let bytes), .reset(_, let bytes): scanner.count(bytes, at: now)
           case .other: break
           }
         }
