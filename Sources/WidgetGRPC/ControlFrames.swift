@@ -45,9 +45,10 @@
 
     /// The maximum time for which a connection waits for its peer to read before it is closed.
     static let closingMax = TimeAmount.seconds(30)
-    /// The maximum bytes of answers in one write. More would make the channel unwritable, even if the
-    /// peer reads.
-    static let writtenBytesMax = 32 << 10
+    /// The maximum bytes of answers in one write: whole frames, because HTTP/2 can write between two
+    /// writes. More would make the channel unwritable, even if the peer reads.
+    static let writtenBytesMax =
+      (32 << 10) / ControlFrameScanner.answerBytes * ControlFrameScanner.answerBytes
 
     init(connection: CallerConnection) {
       self.connection = connection

@@ -353,6 +353,26 @@
       }
     }
 
+    @Test func `other frames come between whole answers`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let pinged = try Pinged(service)
+          #expect(try pinged.ping(3_000))
+          pinged.run()
+          let first = pinged.socket.bytes.count / Pinged.answer.count
+          pinged.channel.write(ByteBuffer(bytes: Self.settings), promise: nil)
+          for _ in 0..<3 { pinged.take() }
+          let answers = { (count: Int) in
+            Array(repeatElement(Pinged.answer, count: count).joined())
+          }
+          #expect(first > 0 && first < 3_000)
+          #expect(
+            pinged.socket.bytes == answers(first) + Self.settings + answers(3_000 - first))
+          pinged.connection.close()
+        }
+      }
+    }
+
     @Test func `the pings of a peer that does not take the answers count as control frames`()
       async throws
     {
