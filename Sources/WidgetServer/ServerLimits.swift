@@ -86,9 +86,11 @@ public struct ServerLimits: Hashable, Sendable {
   public var pageBytesMax = 1 << 20
   /// The maximum size of a blob, in bytes.
   public var blobBytesMax = 16 << 20
-  /// The maximum size of all blobs of one user, in bytes.
+  /// The maximum size of all blobs of one user, in bytes. Deleted blobs count until their files are
+  /// freed.
   public var blobBytesPerUIDMax = 64 << 20
-  /// The maximum size of all blobs of clients, in bytes: they lie on the store's disk.
+  /// The maximum size of all blobs of clients, in bytes: they lie on the store's disk. Deleted blobs
+  /// count until their files are freed.
   public var blobBytesTotalMax = 256 << 20
   /// The maximum number of blobs of one user. Deleted blobs count until their file is closed.
   public var blobsPerUIDMax = 64

@@ -69,17 +69,33 @@ struct BlobTable {
   /// The same for one user.
   func unusedCount(of uid: UInt32) -> Int { unused[uid]?.count ?? 0 }
 
-  /// Frees a part of the file of a user's forgotten blob. Closes a small file.
-  mutating func freePart(of uid: UInt32) {
-    guard var next = unused[uid]?.popFirst() else { return }
+  /// Frees a part of the file of a user's forgotten blob. Closes a small file. Returns the number of
+  /// freed bytes.
+  @discardableResult
+  mutating func freePart(of uid: UInt32) -> Int {
+    guard var next = unused[uid]?.popFirst() else { return 0 }
+    let size = next.size
     next.size -= BlobTable.freedBytesMax
     // If the file cannot be made shorter, the kernel frees all of it at once.
     if next.size > 0, ftruncate(next.file, off_t(next.size)) == 0 {
       unused[uid]?.prepend(next)
-    } else {
-      close(next.file)
-      if unused[uid]?.isEmpty == true { unused[uid] = nil }
+      return BlobTable.freedBytesMax
     }
+    close(next.file)
+    if unused[uid]?.isEmpty == true { unused[uid] = nil }
+    return size
+  }
+
+  /// The bytes of a user's blobs, also those of the files that are not freed yet.
+  private func byteCount(of uid: UInt32) -> Int {
+    let forgotten = unused[uid]?.reduce(0) { $0 + $1.size } ?? 0
+    return blobs.values.reduce(forgotten) { $1.uid == uid ? $0 + $1.size : $0 }
+  }
+
+  /// The same for the blobs of all clients.
+  private var sharedByteCount: Int {
+    let forgotten = unused.values.joined().reduce(0) { $1.isOwners ? $0 : $0 + $1.size }
+    return blobs.values.reduce(forgotten) { $1.isOwners ? $0 : $0 + $1.size }
   }
 
   // MARK: - Calls
@@ -191,18 +207,24 @@ struct BlobTable {
     blobs.values.count { !$0.isOwners } + unused.values.joined().count { !$0.isOwners }
   }
 
-  private func admit(
+  private mutating func admit(
     _ count: Int, after size: Int, of uid: UInt32, _ isOwner: Bool, _ limits: ServerLimits
   ) throws(RPCStatus) {
     guard size + count <= limits.blobBytesMax else {
       throw .quotaExceeded("blob_bytes_max", limits.blobBytesMax)
     }
-    let used = blobs.values.reduce(0) { $1.uid == uid ? $0 + $1.size : $0 }
-    guard used + count <= limits.blobBytesPerUIDMax else {
+    // As with the files, the user's own call frees some of the bytes of forgotten blobs.
+    let excess = max(
+      byteCount(of: uid) + count - limits.blobBytesPerUIDMax,
+      isOwner ? 0 : sharedByteCount + count - limits.blobBytesTotalMax)
+    var freed = 0
+    while freed < min(excess, BlobTable.freedBytesMax), unusedCount(of: uid) > 0 {
+      freed += freePart(of: uid)
+    }
+    guard byteCount(of: uid) + count <= limits.blobBytesPerUIDMax else {
       throw .quotaExceeded("blob_bytes_per_uid_max", limits.blobBytesPerUIDMax)
     }
-    let shared = blobs.values.reduce(0) { $1.isOwners ? $0 : $0 + $1.size }
-    guard isOwner || shared + count <= limits.blobBytesTotalMax else {
+    guard isOwner || sharedByteCount + count <= limits.blobBytesTotalMax else {
       throw .quotaExceeded("blob_bytes_total_max", limits.blobBytesTotalMax)
     }
   }
