@@ -57,7 +57,11 @@ final class Checkpointer: @unchecked Sendable {
     mutex = .allocate(capacity: 1)
     condition = .allocate(capacity: 1)
     pthread_mutex_init(mutex, nil)
-    pthread_cond_init(condition, nil)
+    var attributes = pthread_condattr_t()
+    pthread_condattr_init(&attributes)
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+    pthread_cond_init(condition, &attributes)
+    pthread_condattr_destroy(&attributes)
     // A connection does not know about the log before its first read.
     _ = try connection.number("SELECT count(*) FROM sqlite_schema")
     try start()
@@ -97,15 +101,37 @@ final class Checkpointer: @unchecked Sendable {
     if isOver { body() }
   }
 
-  /// Asks for a pass that begins after this call, and waits for its end.
-  func checkpointAndWait() {
-    locked {
+  /// Asks for a pass that begins after this call, and waits for its end. Returns whether it has
+  /// ended.
+  ///
+  /// - Parameter waitMax: The maximum time of the wait; nil for none.
+  @discardableResult
+  func checkpointAndWait(waitMax: Duration? = nil) -> Bool {
+    let end = waitMax.map { Checkpointer.monotonicTime(in: $0) }
+    return locked {
       // A pass that is running covers earlier requests, and this request is new.
       requested += 1
       let ticket = requested
       pthread_cond_broadcast(condition)
-      while completed < ticket, !isStopping { pthread_cond_wait(condition, mutex) }
+      while completed < ticket, !isStopping {
+        guard var end else {
+          pthread_cond_wait(condition, mutex)
+          continue
+        }
+        guard pthread_cond_timedwait(condition, mutex, &end) != ETIMEDOUT else { break }
+      }
+      return completed >= ticket || isStopping
     }
+  }
+
+  private static func monotonicTime(in delay: Duration) -> timespec {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    let (seconds, attoseconds) = delay.components
+    let nanoseconds = time.tv_nsec + Int(attoseconds / 1_000_000_000)
+    time.tv_sec += Int(seconds) + nanoseconds / 1_000_000_000
+    time.tv_nsec = nanoseconds % 1_000_000_000
+    return time
   }
 
   /// Ends the thread and waits for its end. Does nothing the second time.

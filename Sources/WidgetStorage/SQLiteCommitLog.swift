@@ -12,7 +12,9 @@ import WidgetProto
 /// the database. Near `walPagesMax`, `isBehind` asks for a pause of the changes, so that the thread
 /// catches up. An append waits for the thread only if the log reaches `walPagesMax`: for the end of
 /// the running pass, and for the pages since the start of that pass. So the wait takes at most as
-/// long as the disk needs for `walPagesMax` pages and one group, in the log and in the database.
+/// long as the disk needs for `walPagesMax` pages and one group, in the log and in the database. If
+/// another program has read the database for long, the log can have many more pages. So the wait
+/// also ends after `checkpointWaitMax`.
 ///
 /// **Epochs.** The epoch is made with the database, and survives restarts and kills. It changes in
 /// one case: the last daemon ran with `Durability.process`, did not close its log, and the machine
@@ -34,6 +36,9 @@ public final class SQLiteCommitLog: CommitLog {
     /// The number of pages in the write-ahead log from which an append waits until they have been
     /// moved. The log can have more pages by those of one group. Its file keeps this size.
     public var walPagesMax = 8_000
+    /// The maximum time of one wait for a checkpoint. An append can wait three times, and must end
+    /// before the daemon's watchdog does.
+    public var checkpointWaitMax = Duration.seconds(5)
     /// The wait for another program that has locked the database: a backup, a query.
     public var busyTimeout = Duration.seconds(2)
     /// The size of SQLite's cache while groups are appended. It has room for the replacement of several
@@ -107,6 +112,7 @@ public final class SQLiteCommitLog: CommitLog {
   /// The checkpoint for which changes pause, or the last one.
   private var pauseTicket: UInt64 = 0
   private var reserve: Reserve
+  private let onLateCheckpoint: @Sendable (_ logBytes: Int) -> Void
 
   /// The state between opening and closing.
   struct Open {
@@ -130,24 +136,30 @@ public final class SQLiteCommitLog: CommitLog {
   ///     database is new or its history is cut.
   ///   - onCheckpointFailure: Called on another thread when moving data to the database fails.
   ///     Nothing is lost by it, but the write-ahead log grows.
+  ///   - onLateCheckpoint: Called with the size of the write-ahead log when an append goes on after
+  ///     `checkpointWaitMax`. Nothing is lost by it, but the log grows.
   public convenience init(
     directory: StateDirectory, options: Options = Options(), newEpoch: UInt64,
-    onCheckpointFailure: @escaping @Sendable (StorageError) -> Void
+    onCheckpointFailure: @escaping @Sendable (StorageError) -> Void,
+    onLateCheckpoint: @escaping @Sendable (_ logBytes: Int) -> Void = { _ in }
   ) throws(StorageError) {
     try self.init(
       directory: directory, options: options, newEpoch: newEpoch, schema: .current,
-      bootID: SavedState.currentBoot(), onCheckpointFailure: onCheckpointFailure)
+      bootID: SavedState.currentBoot(), onCheckpointFailure: onCheckpointFailure,
+      onLateCheckpoint: onLateCheckpoint)
   }
 
   init(
     directory: StateDirectory, options: Options, newEpoch: UInt64, schema: Schema, bootID: String?,
-    onCheckpointFailure: @escaping @Sendable (StorageError) -> Void
+    onCheckpointFailure: @escaping @Sendable (StorageError) -> Void,
+    onLateCheckpoint: @escaping @Sendable (_ logBytes: Int) -> Void = { _ in }
   ) throws(StorageError) {
     path = directory.path + "/" + SQLiteCommitLog.databaseFileName
     guard directory.isLocked else { throw .closed(path: path) }
     let disk = Options.diskBytes(of: directory.path)
     let options = disk.map { options.fitted(toDiskBytes: $0) } ?? options
     self.options = options
+    self.onLateCheckpoint = onLateCheckpoint
     let codec = WireCodec(limits: SQLiteCommitLog.wireLimits)
     self.codec = codec
     reserve = Reserve(
@@ -232,7 +244,7 @@ public final class SQLiteCommitLog: CommitLog {
     }
     if pacer.mustWait(atPages: open.connection.walPages) {
       counters.checkpointWaits += 1
-      open.checkpointer.checkpointAndWait()
+      waitForCheckpoint(open)
     }
     do throws(StorageError) {
       do throws(StorageError) { try open.writer.store(group, after: saved) } catch {
@@ -268,17 +280,22 @@ public final class SQLiteCommitLog: CommitLog {
     open.checkpointer.whenEnded(pauseTicket, body)
   }
 
+  private func waitForCheckpoint(_ open: Open) {
+    guard !open.checkpointer.checkpointAndWait(waitMax: options.checkpointWaitMax) else { return }
+    onLateCheckpoint(open.connection.walPages * Opening.pageBytes)
+  }
+
   /// Writes a group again after the disk was full.
   ///
   /// The log may occupy all of the remaining room, and can only begin again after a checkpoint, for
   /// which the checkpointer's thread can be late. A group that frees room also gets the reserve.
   private func storeOnFullDisk(_ group: CommitGroup, _ open: Open) throws(StorageError) {
-    open.checkpointer.checkpointAndWait()
+    waitForCheckpoint(open)
     do throws(StorageError) { try open.writer.store(group, after: saved) } catch {
       guard case .full = error, group.freesRoom, reserve.mayFit(group) else { throw error }
       let (logBytes, heldBytes) = (open.files.logBytes, reserve.heldBytes)
       reserve.release()
-      open.checkpointer.checkpointAndWait()
+      waitForCheckpoint(open)
       do throws(StorageError) { try open.writer.store(group, after: saved) } catch {
         // The attempt has written to the log, into the space of the reserve. Give back only that:
         // small changes need the log's own space.

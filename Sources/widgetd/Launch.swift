@@ -177,6 +177,12 @@ private var guests: [any GuestProtocol] {
       newEpoch: randomEpoch(),
       onCheckpointFailure: { error in
         logger.warning("the write-ahead log grows", metadata: ["error": "\(error)"])
+      },
+      onLateCheckpoint: { logBytes in
+        logger.warning(
+          "the write-ahead log grows, because its content is not in the database in time; end the "
+            + "programs that read the database, or check the load of the disk",
+          metadata: ["bytes": "\(logBytes)"])
       })
     for notice in log.notices { logger.warning("\(notice)") }
     if log.isHistoryCut {

@@ -80,6 +80,40 @@ import WidgetModel
     #expect(log.statistics.walPages < 10)
   }
 
+  @Test func `an append waits for a late checkpoint only for some time`() throws {
+    var options = options
+    options.checkpointWaitMax = .milliseconds(1)
+    let lateBytes = Mutex<[Int]>([])
+    let log = try folder.open(
+      options, onLateCheckpoint: { bytes in lateBytes.withLock { $0.append(bytes) } })
+    let checkpointer = try #require(log.open).checkpointer
+    let isBlocked = Mutex(false)
+    let isReleased = Mutex(false)
+    defer {
+      isReleased.withLock { $0 = true }
+      withExtendedLifetime(log) {}
+    }
+    // After this pass, the thread makes no other one until the test lets it.
+    checkpointer.whenEnded(checkpointer.checkpoint() + 1) {
+      isBlocked.withLock { $0 = true }
+      while !isReleased.withLock({ $0 }) { usleep(100) }
+    }
+    checkpointer.checkpoint()
+    while !isBlocked.withLock({ $0 }) { usleep(100) }
+    for revision in 1...1_000 as ClosedRange<Revision> {
+      try log.append(group(revision, upserts: [record("a", revision: revision)]))
+    }
+    #expect(log.statistics.walPages > options.walPagesMax)
+    let late = lateBytes.withLock { $0 }
+    #expect(UInt64(late.count) == log.statistics.checkpointWaits && !late.isEmpty)
+    #expect(late.allSatisfy { $0 >= options.walPagesMax * Opening.pageBytes })
+    isReleased.withLock { $0 = true }
+    #expect(checkpointer.checkpointAndWait())
+    try log.append(group(1_001))
+    #expect(log.statistics.walPages < 10)
+    #expect(try log.load().revision == 1_001)
+  }
+
   @Test func `a checkpoint is requested every 10 pages, and waited for only from 25 pages`() {
     var pacer = CheckpointPacer(everyPages: 10, pagesMax: 25)
     let due = (Array(1...30) + [2, 12]).filter { pacer.isDue(atPages: $0) }

@@ -53,11 +53,13 @@ final class TemporaryFolder {
   func open(
     _ options: SQLiteCommitLog.Options = .init(), newEpoch: UInt64 = 7, schema: Schema = .current,
     bootID: String? = "boot-1", isRepair: Bool = false,
-    onCheckpointFailure: @escaping @Sendable (StorageError) -> Void = { _ in }
+    onCheckpointFailure: @escaping @Sendable (StorageError) -> Void = { _ in },
+    onLateCheckpoint: @escaping @Sendable (_ logBytes: Int) -> Void = { _ in }
   ) throws(StorageError) -> SQLiteCommitLog {
     try SQLiteCommitLog(
       directory: try StateDirectory(path: path, isRepair: isRepair), options: options,
-      newEpoch: newEpoch, schema: schema, bootID: bootID, onCheckpointFailure: onCheckpointFailure)
+      newEpoch: newEpoch, schema: schema, bootID: bootID, onCheckpointFailure: onCheckpointFailure,
+      onLateCheckpoint: onLateCheckpoint)
   }
 }
 
