@@ -94,6 +94,21 @@ import WidgetStorage
     #expect(count <= Self.tombstonesMax)
   }
 
+  /// A user can begin and end streams faster than they are served.
+  @Test func `that ends before its turn keeps no memory`() async throws {
+    let (isInLine, isFreed) = try await Self.onLoop { service -> (Bool, Bool) in
+      weak var group: WatchGroup?
+      do {
+        let subscription = try Self.open(WatchWidgetsRequest(), CheckingSink(), in: service)
+        service.streams.requestProgress(of: subscription)
+        group = subscription.group
+        service.streams.forget(subscription)
+      }
+      return (service.streams.rounds.hasMore, group == nil)
+    }
+    #expect(isInLine && isFreed)
+  }
+
   /// The time for the search is over at the first look at the clock, after 256 readers.
   @Test func `gets a new theme, also if one turn cannot look at all readers`() async throws {
     let (isUnderWay, haveTheme, faultCount) = try await Self.onLoop {

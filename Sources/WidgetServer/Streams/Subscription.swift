@@ -26,6 +26,7 @@ final class Subscription: RoundMember {
   private var storeVersion: UInt64 = 0
   /// Whether the stream waits to be served.
   private var isReady = false
+  private let readyPlace = ReadyPlace()
   /// Whether the stream has ended.
   private(set) var isFinished = false
   private var intervalTimer: Scheduled<Void>?
@@ -68,7 +69,10 @@ final class Subscription: RoundMember {
     self.group = group
     self.options = options
     self.cursor = cursor
+    readyPlace.subscription = self
   }
+
+  deinit { readyPlace.subscription = nil }
 
   /// Whether the stream counts as a watcher: it carries state and is not passive.
   var isWatcher: Bool { group.filter.wantsState && !options.isPassive }
@@ -208,11 +212,12 @@ final class Subscription: RoundMember {
 
   // MARK: - Waiting
 
-  /// Puts the stream in line to be served. Returns false if it already is, or has ended.
-  func becomeReady() -> Bool {
-    guard !isReady, !isFinished else { return false }
+  /// Puts the stream in line to be served. Returns its place; nil if it already is in line, or has
+  /// ended.
+  func becomeReady() -> ReadyPlace? {
+    guard !isReady, !isFinished else { return nil }
     isReady = true
-    return true
+    return readyPlace
   }
 
   /// Notes that the stream is served now.
@@ -318,6 +323,7 @@ final class Subscription: RoundMember {
   func close() -> Bool {
     guard !isFinished else { return false }
     isFinished = true
+    readyPlace.subscription = nil
     cancelTimers()
     return true
   }
@@ -329,4 +335,15 @@ final class Subscription: RoundMember {
     deadline?.cancel()
     (intervalTimer, progressTimer, deadline) = (nil, nil, nil)
   }
+}
+
+/// The place of a stream in the line of those that are ready to be served.
+///
+/// A user can open and end streams faster than they are served, and a stream that has ended counts
+/// in no quota. So its place keeps nothing of it.
+final class ReadyPlace {
+  /// Nil when the stream has ended.
+  fileprivate(set) unowned var subscription: Subscription?
+
+  fileprivate init() { subscription = nil }
 }

@@ -18,7 +18,7 @@ final class WatchRounds {
   /// All groups. The current ones have members that are caught up.
   var roster = RoundMembers<WatchGroup>()
   /// Streams that are behind and may be able to take more.
-  private let ready = UserLines<Subscription>()
+  private let ready = UserLines<ReadyPlace>()
   /// The revision up to which a caught-up reader has all changes.
   private(set) var sentRevision: Revision
   private(set) var sentSequence: UInt64
@@ -68,7 +68,9 @@ final class WatchRounds {
   /// Whether some streams could take more.
   var hasMore: Bool { !ready.isEmpty || themeSearch != nil || storeSearch != nil }
   /// Whether streams that could take more lack events. O(streams that wait to be served).
-  var hasUnsentEvents: Bool { ready.contains { $0.lacksEvents(through: sentSequence) } }
+  var hasUnsentEvents: Bool {
+    ready.contains { $0.subscription?.lacksEvents(through: sentSequence) ?? false }
+  }
   /// The store keeps all removals after this revision: readers get them in a round, or soon after it.
   var retainedRevision: Revision { min(sentRevision, postponed.revision ?? .max) }
   /// The number of different filters.
@@ -136,8 +138,8 @@ final class WatchRounds {
 
   /// Lets a stream be served at the end of this turn.
   func markReady(_ subscription: Subscription) {
-    guard subscription.becomeReady() else { return }
-    ready.add(subscription, of: subscription.uid)
+    guard let place = subscription.becomeReady() else { return }
+    ready.add(place, of: subscription.uid)
     if isPassSpent { context.turn.open(afterPass: spentPass) } else { context.turn.open() }
   }
 
@@ -248,17 +250,19 @@ final class WatchRounds {
   /// The second half of a round: readers that are behind get their missing changes.
   private func serveReady(at instant: NIODeadline) {
     costStart = context.store.readingCost
-    var leftOut: [Subscription] = []
+    var leftOut: [ReadyPlace] = []
     let slice = context.work.slice(of: bound(WatchRounds.servingMax))
     var now = slice.start
     ready.beginRound()
-    while now < slice.end, let subscription = ready.next(at: now) {
-      if makesContent(subscription.group), isRoundSpent, !subscription.isFinished {
-        leftOut.append(subscription)
-      } else {
-        subscription.beginServing()
-        serve(subscription, slice, at: instant)
-        if subscription.isCaughtUp, !subscription.isFinished { caughtUp(subscription) }
+    while now < slice.end, let place = ready.next(at: now) {
+      if let subscription = place.subscription {
+        if makesContent(subscription.group), isRoundSpent {
+          leftOut.append(place)
+        } else {
+          subscription.beginServing()
+          serve(subscription, slice, at: instant)
+          if subscription.isCaughtUp, !subscription.isFinished { caughtUp(subscription) }
+        }
       }
       now = slice.clock()
     }
@@ -267,7 +271,9 @@ final class WatchRounds {
       isLast: ready.isEmpty && leftOut.isEmpty, at: instant,
       removalCount: context.store.removalCount,
       tombstonesMax: context.limits.store.tombstonesMax)
-    for subscription in leftOut.reversed() { ready.putBack(subscription, of: subscription.uid) }
+    for place in leftOut.reversed() {
+      if let subscription = place.subscription { ready.putBack(place, of: subscription.uid) }
+    }
     readersWait = !ready.isEmpty
     // The shared frames of late readers are not needed any more.
     frames.forgetShared()
