@@ -1,5 +1,6 @@
 import Glibc
 import NIOCore
+import NIOEmbedded
 import Testing
 import WidgetCore
 import WidgetModel
@@ -91,6 +92,31 @@ import WidgetTransport
       try late.readToEnd()
       try Self.wait(for: 0, in: server)
       #expect(try idle.health() == .serving)
+    }
+  }
+
+  /// A stream that waits to be opened keeps the connection.
+  @Test func `an incomplete request takes no memory after its connection has ended`()
+    async throws
+  {
+    try await withServer { server in
+      let counts = try server.onLoop { service -> [Int] in
+        var pair: [CInt] = [-1, -1]
+        try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        let connection = TTRPCConnection(peer: .current, socket: pair[0], service: service)
+        let channel = EmbeddedChannel()
+        try channel.pipeline.syncOperations.addHandler(connection)
+        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
+        let part = RawClient.frame(.request, 1, [0], announcing: 1_000)
+        try channel.writeInbound(ByteBuffer(bytes: part))
+        var counts = [connection.reader.bufferedBytes - part.count]
+        channel.close(promise: nil)
+        channel.embeddedEventLoop.run()
+        for descriptor in pair { close(descriptor) }
+        counts.append(connection.reader.bufferedBytes)
+        return counts
+      }
+      #expect(counts == [0, 0])
     }
   }
 

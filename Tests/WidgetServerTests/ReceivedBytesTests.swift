@@ -125,6 +125,19 @@ import WidgetProto
     }
   }
 
+  @Test func `received bytes do not count after their connection broke the protocol`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      // The daemon does not process the bytes after a response.
+      try client.send(RawClient.frame(.response, 1) + [UInt8](repeating: 0, count: 1_000))
+      try client.readToEnd()
+      let bytes = try server.onLoop { $0.receivedBytes.bytes(of: geteuid()) }
+      #expect(bytes == 0)
+    }
+  }
+
   @Test func `received calls do not count after their connection has ended`() async throws {
     try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 1_000 }) { server in
       let client = try server.connect()

@@ -104,8 +104,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     if hasUnseenFrames { received.add(bytes.storageCapacity) }
   }
 
-  /// Whether frames can be processed: the peer takes answers, and the turn has not gathered too
-  /// many.
+  /// Whether frames can be processed: the peer takes answers, and the turn has few of them.
   private var takesFrames: Bool {
     isWritable && !isClosed && output.responseBytes < TTRPCConnection.responsesBytesMax
       && openingCount < WaitingStream.countMax
@@ -201,7 +200,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     preparing = nil
     service.context.pause.forget(self)
     for sink in sinks.values { sink.lose(service.context.upkeep) }
-    sinks = [:]
+    // Waiting work can keep the connection for long.
+    (reader, hasUnseenFrames, sinks) = (FrameReader(), false, [:])
     untaken.removeAll()
     service.connections.closed(self)
     context.fireChannelInactive()
