@@ -8,7 +8,7 @@ import struct
 import subprocess
 import zlib
 
-from lib.system import PATIENCE, clean_environment, eventually
+from lib.system import PATIENCE, clean_environment, eventually, tied
 
 
 class Picture:
@@ -57,14 +57,14 @@ class XScreen:
         reading, writing = os.pipe()
         # It chooses a free display, and prints its number.
         self.process = subprocess.Popen(
-            ["Xvfb", "-displayfd", str(writing), "-screen", "0",
-             f"{self.width}x{self.height}x24", "-fbdir", self.folder, "-nolisten", "tcp", "-noreset"],
+            tied(["Xvfb", "-displayfd", str(writing), "-screen", "0",
+                  f"{self.width}x{self.height}x24", "-fbdir", self.folder, "-nolisten", "tcp", "-noreset"]),
             pass_fds=[writing], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, env=clean_environment())
         os.close(writing)
         number = b""
         while not number.endswith(b"\n"):
-            if not select.select([reading], [], [], 30)[0]:
+            if not select.select([reading], [], [], PATIENCE)[0]:
                 raise AssertionError("Xvfb did not get ready")
             part = os.read(reading, 16)
             if not part:
