@@ -72,6 +72,9 @@ class Dashboard:
                 os.setpgid(0, 0)
                 # Programs under nohup ignore this signal, and so would this child.
                 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+                # In the background, the program would be suspended when it changes the terminal's modes.
+                while os.tcgetpgrp(0) != os.getpid() or termios.tcgetwinsize(0) == (0, 0):
+                    time.sleep(0.001)
                 env = clean_environment(WIDGETD_SOCKET=scratch.socket, TERM="xterm-256color",
                                         XDG_CONFIG_HOME=scratch.folder, **variables)
                 os.execve(binary("widgetctl"), ["widgetctl", *command, *arguments], env)
@@ -80,8 +83,8 @@ class Dashboard:
                 os.setpgid(child, child)
             except OSError:
                 pass
-            os.tcsetpgrp(0, child)
             os.write(1, b"child %d.\r\n" % child)
+            os.tcsetpgrp(0, child)
             while True:
                 _, status = os.waitpid(child, os.WUNTRACED)
                 if not os.WIFSTOPPED(status):
