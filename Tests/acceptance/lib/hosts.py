@@ -67,7 +67,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.body()
         server.asked.append((self.command, self.path, body, self.headers.get("Authorization")))
         if self.path.startswith("/never"):
-            server.end.wait(60)
+            server.end.wait()
         elif self.path.startswith("/huge"):
             self.send_response(200)
             self.send_header("Connection", "close")
