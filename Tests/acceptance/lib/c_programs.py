@@ -18,7 +18,7 @@ RESIDENT_KIB_MAX = 3 << 10
 
 def run(command, **options):
     return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          timeout=600, check=False, **options)
+                          timeout=1800, check=False, **options)
 
 
 class Programs:

@@ -46,7 +46,7 @@ def python(name):
 
 def run(command, **options):
     return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=600, **options
+        command, capture_output=True, text=True, check=False, timeout=1800, **options
     )
 
 
