@@ -17,7 +17,7 @@ from lib.system import clean_environment, tied
 from suite import ROOT
 
 # The timeout is long enough for a slow machine. A wait ends as soon as its line comes.
-PATIENCE = float(os.environ.get("WIDGETD_CONFORMANCE_PATIENCE", "30"))
+PATIENCE = float(os.environ.get("WIDGETD_CONFORMANCE_PATIENCE", "120"))
 T = TypeVar("T")
 WORDS = {"call", "open", "follow", "converse", "pause", "cancel", "timeout", "both", "others"}
 
@@ -63,7 +63,7 @@ def _has_grpc(python: str) -> bool:
     """Whether this interpreter exists and has grpcio."""
     return os.path.exists(python) and subprocess.run(
         [python, "-c", "import grpc, google.protobuf"], capture_output=True, check=False,
-        timeout=60).returncode == 0
+        timeout=600).returncode == 0
 
 
 def pairs() -> list[Pair]:
