@@ -18,7 +18,7 @@ from widgetd import messages as pb
 from widgetd._proto.health import health_pb2
 from widgetd._proto.rpc import error_details_pb2, status_pb2
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 HANG = object()
 
 CODES = {code.value[0]: code for code in grpc.StatusCode}
