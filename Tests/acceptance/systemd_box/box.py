@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-PATIENCE = 60.0
+PATIENCE = 300.0
 HERE = os.path.dirname(os.path.abspath(__file__))
 NEEDED = ("unshare", "nsenter", "setpriv", "pivot_root", "mount")
 
