@@ -289,7 +289,7 @@ extension AdapterTests {
   ])
   func `only programs that permissions name are run`(program: String, code: String?) async {
     let request = CommandRequest(
-      program: program, arguments: ["-c", "true"], input: [], timeout: .seconds(10),
+      program: program, arguments: ["-c", "true"], input: [], timeout: .seconds(60),
       outputBytesMax: 100, stderrBytesMax: 100, isContinuous: false,
       permissions: permissions(commands: ["/bin/sh"]))
     do throws(Failure) {

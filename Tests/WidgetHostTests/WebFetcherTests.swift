@@ -112,7 +112,7 @@ import WidgetBundle
       folder: "/", home: "/")
     let request = WebRequest(
       method: "POST", address: try WebAddress("http://127.0.0.1:\(gate.port)/"), headers: [],
-      body: .bytes([UInt8](repeating: 1, count: bytes)), auth: nil, timeout: .seconds(60),
+      body: .bytes([UInt8](repeating: 1, count: bytes)), auth: nil, timeout: .seconds(900),
       bodyBytesMax: 1 << 20, permissions: permissions)
     let fetcher = WebFetcher()
     async let answer = fetcher.fetch(request) { fraction in
@@ -142,7 +142,7 @@ import WidgetBundle
   }
 
   private func fetch(
-    _ server: Server, method: String = "GET", timeout: Duration = .seconds(60),
+    _ server: Server, method: String = "GET", timeout: Duration = .seconds(900),
     hosts: [String]? = nil, body: WebRequest.Body = .none,
     tell: @escaping @Sendable (Double) async -> Void = { _ in }
   ) async throws -> Result<WebAnswer, Failure> {
@@ -151,7 +151,7 @@ import WidgetBundle
   }
 
   private func fetch(
-    port: Int, method: String = "GET", timeout: Duration = .seconds(60),
+    port: Int, method: String = "GET", timeout: Duration = .seconds(900),
     hosts: [String]? = nil, body: WebRequest.Body = .none,
     tell: @escaping @Sendable (Double) async -> Void = { _ in }
   ) async throws -> Result<WebAnswer, Failure> {
