@@ -180,8 +180,10 @@ private var guests: [any GuestProtocol] {
       },
       onLateCheckpoint: { logBytes in
         logger.warning(
-          "the write-ahead log grows, because its content is not in the database in time; end the "
-            + "programs that read the database, or check the load of the disk",
+          """
+          the write-ahead log grows, because its content is not in the database in time; end the \
+          programs that read the database, or check the load of the disk
+          """,
           metadata: ["bytes": "\(logBytes)"])
       })
     for notice in log.notices { logger.warning("\(notice)") }

@@ -4,6 +4,7 @@ import Testing
 import WidgetCore
 import WidgetModel
 import WidgetProto
+import WidgetTransport
 
 @testable import WidgetServer
 

@@ -20,7 +20,7 @@ import WidgetModel
     return widget
   }
 
-  private static func bundle(_ id: String, _ parts: String) throws -> Bundle {
+  private static func bundle(_ id: String, _ parts: String) throws -> WidgetBundle.Bundle {
     try BundleReader.read("{bundle: \(id), format: 1, version: 1.0.0, \(parts)}")
   }
 
