@@ -162,7 +162,11 @@ struct RefusedFormTests {
   }
 
   @Test(arguments: [
-    Version(content: "{form: [{input: title}], id: f, on: {submit: save}}", isRefused: true),
+    Version(
+      content: "{form: [{input: title, required: true}], id: f, on: {submit: save}}",
+      isRefused: true),
+    // The field takes the empty text.
+    Version(content: "{form: [{input: title}], id: f, on: {submit: save}}", isRefused: false),
     // Its form has another id, no form has the field, or no form has the action.
     Version(content: "{form: [{input: title}], id: g, on: {submit: save}}", isRefused: false),
     Version(content: "{form: [{input: name}], id: f, on: {submit: save}}", isRefused: false),
