@@ -274,7 +274,10 @@ struct CheckerTests {
       ("data.name == '' or true", 17, "write || for 'or'"), ("not true", 1, "write ! for 'not'"),
       ("not event.x", 1, "write ! for 'not'"), ("not(true)", 1, "write ! for 'not'"),
       ("data.name is null", 11, "write == for 'is'"),
+      ("data.name is not null", 11, "write != for 'is not'"),
+      ("(1 IS NOT 2)", 4, "write != for 'IS NOT'"),
       ("1 not in [1]", 3, "write !(x in list) for 'x not in list'"),
+      ("1 is not in [1]", 3, "write !(x in list) for 'x is not in list'"),
       ("event.x == True", 12, "unknown variable 'True'; did you mean 'true'?"),
       ("False", 1, "did you mean 'false'?"), ("event.x == None", 12, "did you mean 'null'?"),
       ("nul", 1, "did you mean 'null'?"), ("nil", 1, "did you mean 'null'?"),
@@ -310,9 +313,28 @@ struct CheckerTests {
     #expect(try Sample.value(source) == .bool(true))
   }
 
-  @Test func `the length of a value that is not known before is size`() {
-    let error = #expect(throws: EvaluationError.self) { try Sample.value("event.x.length") }
-    #expect(error?.message == "a value of kind int has no field 'length'; write size(x)")
+  @Test(
+    arguments: [
+      ("1 not == 1", "'not' is not expected here"), ("1 not 2", "'not' is not expected here"),
+      ("data.load[0].length", "has no fields such as 'length'"),
+      ("now.length", "has no fields such as 'length'"),
+      ("true.length", "has no fields such as 'length'"),
+    ])
+  func `a word that stands for nothing in its place has no advice`(
+    source: String, message: String
+  ) throws {
+    let error = #expect(throws: ExpressionError.self) {
+      try CompiledExpression(source, in: Sample.environment)
+    }
+    let problem = try #require(error?.problems.first)
+    #expect(problem.message.contains(message) && !problem.message.contains("write"))
+  }
+
+  @Test func `the length of a value that is not known before is size if it has one`() {
+    let text = #expect(throws: EvaluationError.self) { try Sample.value("theme.accent.length") }
+    #expect(text?.message == "a value of kind string has no field 'length'; write size(x)")
+    let number = #expect(throws: EvaluationError.self) { try Sample.value("event.x.length") }
+    #expect(number?.message == "a value of kind int has no field 'length'")
   }
 
   @Test func `all mistakes are reported in order, up to a limit`() throws {

@@ -167,6 +167,13 @@ extension Checker {
     return record.fields[field] != nil
   }
 
+  private static func hasSize(_ type: ExpressionType) -> Bool {
+    switch type {
+    case .string, .bytes, .list, .map: true
+    default: false
+    }
+  }
+
   private mutating func fieldType(
     _ type: ExpressionType, _ field: String, at offset: Int
   ) -> ExpressionType {
@@ -196,7 +203,7 @@ extension Checker {
       report(
         .noSuchOverload,
         "a value of type \(solver.final(other)) has no fields such as '\(field)'"
-          + ForeignWords.advice(aboutField: field), at: offset)
+          + ForeignWords.advice(aboutField: field, hasSize: Self.hasSize(other)), at: offset)
       return .dyn
     }
   }

@@ -101,7 +101,8 @@ struct Evaluator: ~Copyable {
       throw error(
         .noSuchOverload,
         "a value of kind \(base.kind.shortName) has no field '\(name)'"
-          + ForeignWords.advice(aboutField: name), node)
+          + ForeignWords.advice(
+            aboutField: name, hasSize: [.string, .bytes, .list].contains(base.kind)), node)
     }
     guard let value = map.field(named: name) else {
       throw error(

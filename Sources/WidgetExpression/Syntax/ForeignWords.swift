@@ -26,13 +26,32 @@ enum ForeignWords {
     operators[word.lowercased()].map { "write \($0) for '\(word)'" }
   }
 
+  /// The advice about a word behind an operand. Nil if the word stands for no operator there.
+  ///
+  /// - Parameter next: the tokens after the word.
+  static func advice(aboutOperator word: String, before next: [Token]) -> String? {
+    if word.lowercased() == "not" {
+      return next.first == .in_ ? "write !(x in list) for 'x \(word) in list'" : nil
+    }
+    if word.lowercased() == "is", case .identifier(let other)? = next.first,
+      other.lowercased() == "not"
+    {
+      let both = "\(word) \(other)"
+      return next.count > 1 && next[1] == .in_
+        ? "write !(x in list) for 'x \(both) in list'" : "write != for '\(both)'"
+    }
+    return advice(aboutOperator: word)
+  }
+
   /// The advice about a word in the place of a value. Nil for other names.
   static func advice(aboutValue word: String) -> String? {
     advice(aboutOperator: word) ?? values[word.lowercased()].map { "did you mean '\($0)'?" }
   }
 
   /// `; write size(x)` for a field such as `length`. Empty for other names.
-  static func advice(aboutField name: String) -> String {
-    functions[name] == "size" ? "; write size(x)" : ""
+  ///
+  /// - Parameter hasSize: whether the value that lacks the field has a size.
+  static func advice(aboutField name: String, hasSize: Bool) -> String {
+    hasSize && functions[name] == "size" ? "; write size(x)" : ""
   }
 }

@@ -104,10 +104,7 @@ struct Parser {
     switch token {
     case .end, .in_, .symbol: return
     case .identifier(let word):
-      if word.lowercased() == "not" {
-        throw ParseFailure("write !(x in list) for 'x not in list'", at: tokenStart)
-      }
-      if let advice = ForeignWords.advice(aboutOperator: word) {
+      if let advice = ForeignWords.advice(aboutOperator: word, before: following(2)) {
         throw ParseFailure(advice, at: tokenStart)
       }
     default: break
@@ -117,6 +114,14 @@ struct Parser {
     {
       throw ParseFailure(advice, at: tree.offsets[operand])
     }
+  }
+
+  /// At most this many tokens after the present one. None after a mistake.
+  private func following(_ count: Int) -> [Token] {
+    var ahead = lexer
+    var tokens: [Token] = []
+    while tokens.count < count, let next = try? ahead.next() { tokens.append(next.token) }
+    return tokens
   }
 
   private mutating func unary() throws(ParseFailure) -> Int {
