@@ -74,7 +74,7 @@ struct AssignmentTests {
   ])
   func `an at sign without a file name is refused`(_ text: String, advice: String) throws {
     let failure = #expect(throws: SyntaxFailure.self) { try Assignment(text) }
-    #expect(failure?.reason == "\(text) has no file name after the @; \(advice)")
+    #expect(failure?.reason == "\"\(text)\" has no file name after the @; \(advice)")
     #expect(try Assignment("t==@").source == .value(.string("@")))
   }
 

@@ -371,6 +371,18 @@ struct CommandLineTests {
     #expect(EvalCommand.nodes(of: ["payload": .map([:])]) == .null)
   }
 
+  @Test func `the time of an event in a file is a timestamp`() throws {
+    let none: [ExpressionValue?] = Array(repeating: nil, count: 7)
+    func year(_ time: Value) throws -> Value {
+      var bindings = none
+      bindings[2] = ExpressionValue(EvalCommand.event(["time": time]))
+      return try EvalCommand.evaluate("event.time.getFullYear()", SlotBindings(bindings))
+    }
+    #expect(try year(.string("2026-01-31T12:00:00Z")) == .int(2026))
+    #expect(try year(.timestamp(.epoch)) == .int(1970))
+    #expect(EvalCommand.event(["time": .string("noon")]) == ["time": .string("noon")])
+  }
+
   @Test func `an unknown command is found among the arguments`() {
     #expect(ArgumentOrder.unknownCommand(["frob", "ls"]) == "frob")
     #expect(ArgumentOrder.unknownCommand(["help", "frob"]) == "frob")

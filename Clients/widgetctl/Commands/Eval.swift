@@ -10,13 +10,17 @@ struct EvalCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "eval", abstract: "Evaluate an expression as in a kind.",
     discussion: """
-      Expressions are CEL. The expression can read `now`. --data, --parameters and --event each \
-      read a JSON or YAML object, which is the variable of this name. If `event` is the event of \
-      a form, with `payload.values`, the expression can also read `nodes`. With --widget, the \
-      command asks a daemon for the data and parameters of this widget. Without --widget, it \
-      needs no daemon. With --widget, the expression can also read `status`, and `widget` with \
-      `stale` and `error`, like --where of other commands. `entry` is then the current entry of \
-      the widget's timeline.
+      Expressions are CEL. The expression can read `now`. --data FILE gives the variable `data`; \
+      --parameters and --event do the same for theirs. Each file has a JSON or YAML object. \
+      `event` can have the fields `name`, `node`, `row`, `rows`, `payload` and `time`. A text in \
+      `time`, such as 2026-01-31T12:00:00Z, becomes a timestamp. If the event has \
+      `payload.values`, as a form's event has, the expression can also read `nodes`.
+
+      With --widget, the command asks a daemon for the data and parameters of this widget. \
+      Without --widget, it needs no daemon. With --widget, the expression can also read `status`, \
+      and `widget` with `stale` and `error`, like --where of other commands. `entry` is then the \
+      current entry of the widget's timeline. A variable that no option gives has no value: for \
+      an empty `data`, give --data a file with {}.
 
       If the expression has a mistake or its evaluation fails, the command prints the place and \
       exits with status 10. Put `--` before an expression \
@@ -80,7 +84,7 @@ struct EvalCommand: AsyncParsableCommand {
         ).widget)
     }
     if let event = try object(event) {
-      bindings[2] = ExpressionValue(event)
+      bindings[2] = ExpressionValue(EvalCommand.event(event))
       bindings.append(EvalCommand.nodes(of: event))
     }
     let result = try EvalCommand.evaluate(source, SlotBindings(bindings))
@@ -122,6 +126,16 @@ struct EvalCommand: AsyncParsableCommand {
       ExpressionValue(state), .timestamp(Timestamp.wallClock()),
       ExpressionValue(widget.data["status"] ?? .map([:])), entry(widget.timeline?.current),
     ]
+  }
+
+  /// The variable `event` of an object in a file, which has the time as text.
+  static func event(_ object: ValueMap) -> ValueMap {
+    guard case .string(let text)? = object["time"], let time = RFC3339.timestamp(text) else {
+      return object
+    }
+    var event = object
+    event["time"] = .timestamp(time)
+    return event
   }
 
   /// The variable `nodes`: the values of a submitted form; null for other events.

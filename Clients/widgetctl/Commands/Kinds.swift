@@ -119,8 +119,9 @@ struct RemoveKindCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm-kind", abstract: "Remove a kind. Its widgets stay.",
     discussion: """
-      The kind's widgets keep their values, except values that are defaults of the kind. The daemon \
-      no longer checks the widgets, and shows their data instead of content. The command prints how many widgets these are.
+      The kind's widgets keep their values, but lose those that are only the kind's defaults. The \
+      daemon no longer checks the widgets, and shows their data instead of content. The command \
+      prints the number of these widgets.
 
       The command refuses to remove a kind of a bundle: remove the bundle, or edit its file. With \
       --force it removes the kind, but widgetd-host restores the kind while it runs the bundle.

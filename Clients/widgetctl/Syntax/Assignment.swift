@@ -45,7 +45,7 @@ struct Assignment: Hashable {
     guard !key.isEmpty else { throw SyntaxFailure("\"\(text)\" has no key before the =") }
     guard rest != "@" else {
       throw SyntaxFailure(
-        "\(text) has no file name after the @; write \(text)FILE, or \(key)==@ for the text @")
+        "\"\(text)\" has no file name after the @; write \(text)FILE, or \(key)==@ for the text @")
     }
     self.key = String(key)
     if mustBeJSON {
