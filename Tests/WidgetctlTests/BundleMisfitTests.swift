@@ -102,24 +102,60 @@ struct BundleMisfitTests {
     let found = try #require(remark(widget(next)))
     #expect(
       found.message
-        == "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.text; lost, with an "
-        + "unknown origin: fdw data.red")
+        == "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.text; lost: fdw "
+        + "data.red (nobody knows who set it)")
     #expect(
       found.hint.hasSuffix(
-        "the daemon does not have the kind \"fd.k\". An event, an action or a source can have set "
-          + "a value of unknown origin, or the value is a former default. To keep it, declare its "
-          + "field in the kind, with the type of the value"))
+        "the daemon does not have the kind \"fd.k\". Nobody knows whether an event, an action or a "
+          + "source set this value, or whether it is an old default. To keep the value, give the "
+          + "kind a field of this name and type"))
+    var several = widget(next)
+    several.owners = []
+    #expect(
+      remark(several)?.message.hasSuffix(
+        "; lost: fdw data.red, fdw data.text (nobody knows who set them)") == true)
+    #expect(
+      remark(several)?.hint.hasSuffix("give the kind fields of these names and types") == true)
     // The new file sets its own values again, and the status is the host's.
     var own = widget(next)
     own.widget.data = ["red": .int(3), "status": .map([:])]
     own.owners = [FieldOwner(path: "data.red", owner: "bundle/fd")]
     #expect(remark(own) == nil)
-    // The daemon sets all values of a widget aside that only a set without --own declares.
-    var foreign = widget(next)
-    (foreign.widget.applySet, foreign.owners) = ("panel", [])
+  }
+
+  /// The daemon sets all values of a widget aside that no bundle and no set with --own has declared.
+  @Test func `the values of a widget with a record of owners are not said to be set aside`() throws
+  {
+    let former = try version("red: 0, text: a")
+    let next = try version("other: 0")
+    let before = former.kinds[0].kind
+    func remark(_ set: String, _ owners: [FieldOwner] = []) -> BundleOutlook.Remark? {
+      var known = widget(former)
+      (known.widget.applySet, known.owners) = (set, owners)
+      return BundleOutlook.misfits(
+        next.kinds[0].kind, [known], of: ["bundle/fd"], before: before,
+        by: LossRules([before], in: [former]))
+    }
+    let both = "2 values do not fit the kind \"fd.k\" of the bundle"
+    func aside(_ owner: String) -> FieldOwner {
+      FieldOwner(path: "data.old", owner: owner, declared: .int(1))
+    }
+    #expect(remark("")?.message == "\(both): fdw data.red, fdw data.text")
     #expect(
-      remark(foreign)?.message
-        == "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.red, fdw data.text")
+      remark("panel", [aside(FieldOwner.earlier)])?.message
+        == "\(both): fdw data.red, fdw data.text")
+    // The record of a declared widget without fields is empty.
+    let doubtful = try #require(remark("panel"))
+    #expect(doubtful.message == "\(both); may be lost: fdw data.red, fdw data.text")
+    #expect(
+      doubtful.hint
+        == "a value that may be lost is lost if `widgetctl apply --own` has declared its widget. "
+        + "Otherwise, the daemon sets the value aside. To keep the value, leave its field in the "
+        + "kind as it is")
+    // Only a declared widget has values of users that are set aside.
+    #expect(
+      remark("panel", [aside("user 77")])?.message
+        == "\(both); lost: fdw data.red, fdw data.text, set by an event or an action")
   }
 
   @Test func `a value of an event is not said to be set aside`() throws {

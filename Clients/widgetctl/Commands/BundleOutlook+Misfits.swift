@@ -6,12 +6,20 @@ import WidgetModel
 extension BundleOutlook {
   /// A value that does not fit the kind of its widget.
   struct Misfit: Hashable, Sendable {
+    /// What the daemon does with the value.
+    enum Fate: Hashable, Sendable {
+      case aside
+      case lost
+      /// The value is lost, and nobody knows if an event or an action has set it.
+      case lostFromUnknown
+      /// The daemon sets the value aside only if no set with --own has declared the widget, and
+      /// nobody can see this.
+      case asideOrLost
+    }
+
     let widget: WidgetID
     let field: FieldOwner
-    /// Whether the daemon sets the value aside. Other values are lost.
-    let isAside: Bool
-    /// Whether nobody knows if an event or an action has set the value.
-    var isUnclear = false
+    let fate: Fate
 
     var name: String { "\(widget) \(field.path)" }
 
@@ -42,9 +50,7 @@ extension BundleOutlook {
   ) -> [Misfit] {
     let widget = known.widget
     let recorded = known.owners.filter { !$0.isAside }
-    // The daemon records no owners for a widget that no bundle and no set with --own declares, and
-    // sets all its values aside.
-    let isUndeclared = OwnerName.bundle(widget.applySet) == nil && recorded.isEmpty
+    let isUndeclared = isUndeclared(known)
     let lost = rules.values(of: widget, recorded)
     let unclear = rules.unclear(in: widget, recorded)
     var found: [Misfit] = []
@@ -57,27 +63,39 @@ extension BundleOutlook {
         let owner = recorded.first { $0.path == path }
         let isDefault = former?.first { $0.name == entry.key }?.defaultValue == entry.value
         if let owner, owner.isUsers {
-          found.append(Misfit(widget: widget.id, field: owner, isAside: true))
+          found.append(Misfit(widget: widget.id, field: owner, fate: .aside))
         } else if isDefault {
           continue
-        } else if isUndeclared {
+        } else if isUndeclared != false {
           let field = FieldOwner(path: path, owner: FieldOwner.earlier)
-          found.append(Misfit(widget: widget.id, field: field, isAside: true))
+          let fate: Misfit.Fate = isUndeclared == nil ? .asideOrLost : .aside
+          found.append(Misfit(widget: widget.id, field: field, fate: fate))
         } else if let owner, owner.isManaged {
           guard !sets.contains(owner.owner) else { continue }
-          found.append(Misfit(widget: widget.id, field: owner, isAside: false))
+          found.append(Misfit(widget: widget.id, field: owner, fate: .lost))
         } else if let field = lost.first(where: { $0.path == path }) {
-          found.append(Misfit(widget: widget.id, field: field, isAside: false))
+          found.append(Misfit(widget: widget.id, field: field, fate: .lost))
         } else if part == .data, unclear.contains(entry.key) {
           let field = FieldOwner(path: path, owner: FieldOwner.unrecorded)
-          found.append(
-            Misfit(widget: widget.id, field: field, isAside: false, isUnclear: true))
+          found.append(Misfit(widget: widget.id, field: field, fate: .lostFromUnknown))
         }
       }
     }
     look(.data, widget.data, kind.data, before?.data)
     look(.parameters, widget.parameters, kind.parameters, before?.parameters)
     return found
+  }
+
+  /// Whether no bundle and no set with --own has ever declared a widget, so that the daemon sets all
+  /// its values aside. Nil if nobody can see this: a declared widget without fields has no owners
+  /// either.
+  private static func isUndeclared(_ known: TaggedWidget) -> Bool? {
+    guard known.owners.allSatisfy(\.isAside) else { return false }
+    guard known.owners.isEmpty else {
+      return known.owners.allSatisfy { $0.owner == FieldOwner.earlier }
+    }
+    let set = known.widget.applySet
+    return set.isEmpty ? true : OwnerName.bundle(set) == nil ? nil : false
   }
 
   /// - Parameter field: of the kind; nil if the kind does not declare the value's field.
@@ -106,7 +124,7 @@ extension BundleOutlook {
         guard !fits(value, fields.first(where: { $0.name == key }), of: kind) else { return nil }
         return Misfit(
           widget: entry.widget, field: entry.field,
-          isAside: entry.field.isUsers || entry.field.owner == FieldOwner.earlier)
+          fate: entry.field.isUsers || entry.field.owner == FieldOwner.earlier ? .aside : .lost)
       }
       guard let remark = misfits(kind.name, found, isRestored: true) else { return nil }
       return remark.hint.isEmpty ? remark.message : remark.text
@@ -118,9 +136,10 @@ extension BundleOutlook {
     _ kind: KindName, _ found: [Misfit], isRestored: Bool = false
   ) -> Remark? {
     guard !found.isEmpty else { return nil }
-    let aside = found.filter(\.isAside)
-    let lost = found.filter { !$0.isAside && !$0.isUnclear }
-    let unclear = found.filter(\.isUnclear)
+    let aside = found.filter { $0.fate == .aside }
+    let lost = found.filter { $0.fate == .lost }
+    let unclear = found.filter { $0.fate == .lostFromUnknown }
+    let doubtful = found.filter { $0.fate == .asideOrLost }
     let count = found.count == 1 ? "1 value does" : "\(found.count) values do"
     var message = "\(count) not fit the kind \"\(kind)\" of the bundle"
     var hints: [String] = []
@@ -141,11 +160,23 @@ extension BundleOutlook {
       }
     }
     if !unclear.isEmpty {
-      message += "; lost, with an unknown origin: \(shortened(unclear.map(\.name)))"
+      let isOne = unclear.count == 1
+      let values = isOne ? "it" : "them"
+      message += "; lost: \(shortened(unclear.map(\.name))) (nobody knows who set \(values))"
       hints.append(
-        "the daemon does not have the kind \"\(kind)\". An event, an action or a source can have "
-          + "set a value of unknown origin, or the value is a former default. To keep it, declare "
-          + "its field in the kind, with the type of the value")
+        "the daemon does not have the kind \"\(kind)\". Nobody knows whether an event, an action or a "
+          + (isOne
+            ? "source set this value, or whether it is an old default. To keep the value, give the "
+              + "kind a field of this name and type"
+            : "source set these values, or whether they are old defaults. To keep the values, give "
+              + "the kind fields of these names and types"))
+    }
+    if !doubtful.isEmpty {
+      message += "; may be lost: \(shortened(doubtful.map(\.name)))"
+      hints.append(
+        "a value that may be lost is lost if `widgetctl apply --own` has declared its widget. "
+          + "Otherwise, the daemon sets the value aside. To keep the value, leave its field in the "
+          + "kind as it is")
     }
     return Remark(
       path: "kinds.\(kind)", message: message, hint: hints.joined(separator: "; "))
