@@ -194,6 +194,11 @@ extension BundleInstaller {
   /// - Parameter message: of the error.
   public static func isAboutCopy(_ message: String) -> Bool { message.contains(copyWords) }
 
+  /// Such a message without the next step.
+  public static func withoutStep(aboutCopy message: String) -> String {
+    message.firstRange(of: copyWords).map { String(message[..<$0.upperBound]) } ?? message
+  }
+
   /// Throws if a change would make a second copy of a bundle: a folder with another name has the
   /// bundle, and the folder with the id as its name does not have it.
   func checkIsOnlyCopy(

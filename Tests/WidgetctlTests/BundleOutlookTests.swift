@@ -132,7 +132,7 @@ struct BundleOutlookTests {
     #expect(hint([]) == "users and actions have set no values on it")
     #expect(
       BundleOutlook.replaced(spec, known, by: "bundle/b", hidesValues: true)?.hint
-        == "users have set no values on it, and nobody knows whether events or actions have")
+        == "users have set no values on it; events or actions may have")
   }
 
   @Test func `the values of the former file are no values of others after a change of the id`()

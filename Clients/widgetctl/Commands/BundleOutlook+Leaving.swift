@@ -16,10 +16,10 @@ struct InstalledWidgets: Hashable, Sendable {
 
   init() {}
 
-  /// Those of all bundles but one, and but those in whose place it runs.
+  /// Those of all bundles except this one and its former ids.
   ///
   /// - Parameters:
-  ///   - formers: the sets of those. The set of the bundle itself does not matter.
+  ///   - formers: the sets of the former ids. The set of the bundle itself does not matter.
   ///   - shown: the widgets with the states of the host's bundles.
   ///   - folder: a folder of bundles, which the host need not run.
   ///   - occupant: a bundle whose folder another bundle gets. A second copy of it counts.
@@ -205,11 +205,16 @@ extension BundleOutlook {
 
   /// The folder that the host changes for `--remote`; nil if it is unknown.
   static func firstFolder(_ client: WidgetClient, _ options: CallOptions) async -> String? {
+    await host(client, options)?.firstFolder
+  }
+
+  /// The host, or the last one, by its widget; nil if it is unknown.
+  static func host(_ client: WidgetClient, _ options: CallOptions) async -> BundleHost? {
     guard let id = WidgetID(BundleHost.widget),
       let answer = try? await client.getWidget(GetWidgetRequest(id: id), options: options),
       BundleHost.hiddenProblem(by: answer.widget) == nil
     else { return nil }
-    return BundleHost(answer.widget).firstFolder
+    return BundleHost(answer.widget)
   }
 
   /// The error of an installation or a rollback that would replace another bundle, with what `--force`

@@ -1,4 +1,5 @@
 import WidgetBundle
+import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
 
@@ -15,7 +16,9 @@ extension BundleOutlook {
     guard let place = place(of: file) else { return [] }
     let known = BundleStanding.shown(by: shown).map(\.1)
     let found = known.filter { former in
-      former.id != id && former.original == nil && BundleStanding.resolved(former.path) == place
+      // A removal goes on. A bundle whose folder was missing still hands over.
+      former.id != id && former.original == nil && !former.isLeaving
+        && BundleStanding.resolved(former.path) == place
         // Otherwise the host runs the former bundle from the folder with its second copy.
         && !known.contains { $0.original == former.id }
     }
@@ -42,48 +45,139 @@ extension BundleOutlook {
     return inherited
   }
 
+  /// The other folder from which the host uses the bundle with the id of a file, so that it does not
+  /// run the file. Nil if there is none.
+  ///
+  /// - Parameters:
+  ///   - shown: see `isRead`.
+  ///   - host: the next host uses the first one of two folders with the same bundle.
+  static func holder(
+    of id: String, besides file: String, _ shown: [Widget], _ host: BundleHost
+  ) -> BundleStanding.Holder? {
+    guard let place = place(of: file) else { return nil }
+    for (path, other) in BundleStanding.shown(by: shown)
+    where other.id == id && other.original == nil && path != place {
+      guard !MovedBundle.lacks(id, at: path) else { continue }
+      if host.isRunning {
+        if let holder = other.holder { return holder }
+      } else if other.folder.map({ host.ran($0) }) == true,
+        (try? BundleInstaller.anywhere.read(at: path)) != nil,
+        host.order.sorted([path, place]).first == path
+      {
+        return BundleStanding.Holder(path: path)
+      }
+    }
+    return nil
+  }
+
+  /// A remark that the host does not run a file, because it runs another bundle with the id of the
+  /// file. The bundle with the former id then ends. Nil if the host runs the file.
+  ///
+  /// - Parameter formers: see `formers`.
+  static func idle(
+    _ file: String, of bundle: Bundle, after formers: Set<String>, _ shown: [Widget],
+    _ client: WidgetClient, _ options: CallOptions
+  ) async throws -> Remark? {
+    guard let host = await Self.host(client, options),
+      let holder = Self.holder(of: bundle.id, besides: file, shown, host)
+    else { return nil }
+    let mask = try ReadMask(paths: ["id", "kind", "apply_set"])
+    return idle(
+      bundle.id, after: formers, holder, running: LossRules.file(of: bundle.id, shown),
+      try await client.allKinds(options),
+      try await client.all(Selector(), mask, options).map(\.widget))
+  }
+
+  /// - Parameters:
+  ///   - other: the bundle that the host runs; nil if its file cannot be read.
+  ///   - kinds: of the daemon.
+  ///   - widgets: of the daemon.
+  static func idle(
+    _ id: String, after formers: Set<String>, _ holder: BundleStanding.Holder,
+    running other: Bundle?, _ kinds: [RegisteredKind], _ widgets: [Widget]
+  ) -> Remark {
+    let goes = parts(
+      kinds.filter { kind in
+        formers.contains(kind.provider)
+          && other?.kinds.contains { $0.kind.name == kind.kind.name } != true
+      }.map(\.kind.name),
+      widgets.filter { widget in
+        formers.contains(widget.applySet)
+          && other?.widgets.contains { $0.id == widget.id && $0.kind == widget.kind } != true
+      })
+    let former = FormerNames(formers)
+    let reason =
+      holder.isRefused
+      ? "widgetd-host uses bundle \(id) in \(holder.path)"
+      : "widgetd-host runs bundle \(id) from \(holder.path)"
+    return Remark(
+      path: "bundle",
+      message: "the file had \(former.ids) before. \(reason), so this file will not run. When "
+        + "widgetd-host reads the file, \(former.bundles) \(former.isOne ? "ends" : "end")"
+        + (goes.isEmpty ? "" : ", and widgetd-host removes \(goes), with all values"),
+      hint: "change the id back, or to an id that no other bundle has")
+  }
+
+  /// The words for former bundles.
+  private struct FormerNames {
+    let isOne: Bool
+    /// `the id old`
+    let ids: String
+    /// `bundle old`
+    let bundles: String
+
+    init(_ sets: Set<String>) {
+      let names = sets.compactMap { OwnerName.bundle($0) }.sorted()
+      let list = BundleOutlook.shortened(names)
+      isOne = names.count == 1
+      ids = isOne ? "the id \(list)" : "the ids \(list)"
+      bundles = isOne ? "bundle \(list)" : "the bundles \(list)"
+    }
+  }
+
   /// A remark that a bundle takes the place of others. None if these have no kinds and no widgets.
   ///
   /// - Parameters:
   ///   - sets: of the others.
+  ///   - formers: see `formers`. The other sets ended before.
   ///   - kinds: of the daemon.
+  ///   - widgets: of the daemon.
+  ///   - isRefused: whether the daemon refuses the bundle for now.
   static func succession(
-    of sets: Set<String>, by bundle: Bundle, _ kinds: [RegisteredKind], _ client: WidgetClient,
-    _ options: CallOptions
-  ) async throws -> [Remark] {
-    guard !sets.isEmpty else { return [] }
-    let mask = try ReadMask(paths: ["id", "kind", "apply_set"])
-    let widgets = try await client.all(Selector(), mask, options).map(\.widget)
-    return [succession(of: sets, by: bundle, kinds, widgets)].compactMap(\.self)
-  }
-
-  /// - Parameter widgets: of the daemon.
-  static func succession(
-    of sets: Set<String>, by bundle: Bundle, _ kinds: [RegisteredKind], _ widgets: [Widget]
+    of sets: Set<String>, after formers: Set<String>, by bundle: Bundle,
+    _ kinds: [RegisteredKind], _ widgets: [Widget], isRefused: Bool = false
   ) -> Remark? {
     let formerKinds = kinds.filter { sets.contains($0.provider) }.map(\.kind.name)
     let formerWidgets = widgets.filter { sets.contains($0.applySet) }
     guard !formerKinds.isEmpty || !formerWidgets.isEmpty else { return nil }
     func hasKind(_ kind: KindName) -> Bool { bundle.kinds.contains { $0.kind.name == kind } }
-    func hasWidget(_ widget: Widget) -> Bool {
-      bundle.widgets.contains { $0.id == widget.id && $0.kind == widget.kind }
-    }
-    let taken = formerWidgets.filter(hasWidget)
+    func spec(_ widget: Widget) -> WidgetSpec? { bundle.widgets.first { $0.id == widget.id } }
+    let taken = formerWidgets.filter { spec($0)?.kind == $0.kind }
+    let replaced = formerWidgets.filter { widget in
+      spec(widget).map { $0.kind != widget.kind } ?? false
+    }.map(\.id.rawValue).sorted()
     let stays = parts(formerKinds.filter(hasKind), taken)
     let goes = parts(
-      formerKinds.filter { !hasKind($0) }, formerWidgets.filter { !hasWidget($0) })
-    let ids = sets.compactMap { OwnerName.bundle($0) }.sorted()
-    let (former, ends, whose) =
-      ids.count == 1
-      ? ("bundle \(ids[0])", "ends", "its") : ("the bundles \(shortened(ids))", "end", "their")
-    var hint = "this bundle takes over "
+      formerKinds.filter { !hasKind($0) }, formerWidgets.filter { spec($0) == nil })
+    let former = FormerNames(formers)
+    let them = former.isOne ? "it" : "them"
+    let then = isRefused ? " then" : ""
+    var hint = "this bundle\(then) takes over "
     hint += stays.isEmpty ? "no kinds and no widgets" : stays
     if !taken.isEmpty { hint += ", with the values that users, events and actions have set" }
-    if !goes.isEmpty { hint += "; widgetd-host removes \(goes)" }
+    if !replaced.isEmpty {
+      hint +=
+        (replaced.count == 1 ? "; a new widget\(then) replaces " : "; new widgets\(then) replace ")
+        + shortened(replaced)
+    }
+    if !goes.isEmpty { hint += "; widgetd-host\(then) removes \(goes)" }
     return Remark(
       path: "bundle",
-      message: "widgetd-host has \(former) in the folder of this file. When widgetd-host reads the "
-        + "file, \(former) \(ends), and this bundle takes \(whose) place",
+      message: "the file had \(former.ids) before. When widgetd-host reads it, \(former.bundles) "
+        + (former.isOne ? "ends" : "end")
+        + (isRefused
+          ? ". This bundle replaces \(them) when the daemon accepts this bundle"
+          : ", and this bundle replaces \(them)"),
       hint: hint)
   }
 
@@ -97,13 +191,13 @@ extension BundleOutlook {
       .compactMap(\.self).joined(separator: " and ")
   }
 
-  /// The refusal to install a file that the host reads where it is, with what the host does then.
-  /// The refusal of another file stays as it is.
+  /// The refusal to install a file that the host reads where it is, with what the host does then. It
+  /// has no next step, because the file needs none. The refusal of another file stays as it is.
   func named(in refusal: CommandFailure, reading file: String) -> CommandFailure {
     guard isLive else { return refusal }
     let lines = remarks.map { "\n  \($0.text.safeForTerminal)" }.joined()
     return refusal.saying(
-      "\(refusal.message)\nThe file needs no installation, because widgetd-host reads "
-        + "\(file.safeForTerminal)\(lines.isEmpty ? "" : ":")\(lines)")
+      "\(BundleInstaller.withoutStep(aboutCopy: refusal.message))\nThe file needs no installation, "
+        + "because widgetd-host reads \(file.safeForTerminal)\(lines.isEmpty ? "" : ":")\(lines)")
   }
 }

@@ -46,7 +46,7 @@ extension BundleOutlook {
   ) -> String {
     guard !paths.isEmpty else {
       return hidesValues
-        ? "users have set no values on it, and nobody knows whether events or actions have"
+        ? "users have set no values on it; events or actions may have"
         : "users and actions have set no values on it"
     }
     let values = "the values that users or actions have set on it: \(shortened(paths))"

@@ -121,6 +121,12 @@ struct BundleOutlook: Hashable, Sendable {
     let declared = Set(bundle.widgets.compactMap(\.id))
     let shown = try await shown(client, options)
     let formers = file.map { BundleOutlook.formers(of: bundle.id, in: $0, shown) } ?? []
+    if let file, !formers.isEmpty,
+      let remark = try await idle(file, of: bundle, after: formers, shown, client, options)
+    {
+      outlook.remarks = [remark]
+      return outlook
+    }
     let arrival =
       file.map { BundleOutlook.arrival(of: $0, by: formers.min() ?? set, shown) } ?? .installation
     outlook.arrival = arrival
@@ -176,8 +182,17 @@ struct BundleOutlook: Hashable, Sendable {
       outlook.remarks += try await BundleOutlook.dropped(
         dropped(by: former), of: own, keeping: declared, client, options)
     }
-    let succession = try await succession(of: ended, by: bundle, kinds, client, options)
-    outlook.remarks = succession + outlook.remarks
+    let places = try ReadMask(paths: ["id", "kind", "apply_set"])
+    let former = try await ended.isEmpty ? [] : client.all(Selector(), places, options)
+    // The remark about the former bundles comes first, and depends on the others.
+    func complete(_ outlook: BundleOutlook) -> BundleOutlook {
+      var outlook = outlook
+      let remark = succession(
+        of: ended, after: formers, by: bundle, kinds, former.map(\.widget),
+        isRefused: outlook.remarks.contains(where: \.isRefusal))
+      if let remark { outlook.remarks.insert(remark, at: 0) }
+      return outlook
+    }
     for former in [set] + (arrival == .installation ? [] : inherited.sorted()) {
       outlook.remarks += try await leaving(
         former, keeping: declared, arrival: arrival, files: files, shown, client, options
@@ -196,7 +211,7 @@ struct BundleOutlook: Hashable, Sendable {
         InstalledWidgets(besides: bundle.id, shown, in: folder, without: occupant)
       }
     }
-    guard !bundle.widgets.isEmpty else { return outlook }
+    guard !bundle.widgets.isEmpty else { return complete(outlook) }
     if bundle.remarks.contains(where: { $0.foreignKind != nil }) {
       // A kind that the file no longer has goes with the installation.
       outlook.otherKinds = kinds.filter { !own.contains($0.provider) }.map(\.kind.name)
@@ -235,7 +250,7 @@ struct BundleOutlook: Hashable, Sendable {
       let kind = bundle.kinds.first { $0.kind.name == spec.kind }?.kind
       outlook.kept += kept(spec, widget, kind, by: set, before: registered[spec.kind])
     }
-    return outlook
+    return complete(outlook)
   }
 
   /// The widgets with the states of the bundles.
@@ -448,7 +463,7 @@ extension BundleOutlook.KeptField {
 
 extension WidgetClient {
   /// All kinds of the daemon.
-  fileprivate func allKinds(_ options: CallOptions) async throws -> [RegisteredKind] {
+  func allKinds(_ options: CallOptions) async throws -> [RegisteredKind] {
     var kinds: [RegisteredKind] = []
     try await ListPages.read(options) { (token, options) throws(ClientError) in
       let page = try await listKinds(ListKindsRequest(pageToken: token), options: options)

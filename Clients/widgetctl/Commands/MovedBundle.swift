@@ -41,7 +41,8 @@ enum MovedBundle {
     BundleFolderOptions.installer(at: parent).markRemoval(of: bundle)
   }
 
-  private static func lacks(_ bundle: String, at path: String) -> Bool {
+  /// Whether a folder is missing, or has another bundle. False if nobody can tell.
+  static func lacks(_ bundle: String, at path: String) -> Bool {
     guard access(path, F_OK) == 0 else { return errno == ENOENT || errno == ENOTDIR }
     guard let found = try? BundleInstaller.anywhere.read(at: path) else { return false }
     return found.bundle.id != bundle
