@@ -205,27 +205,40 @@ struct SelectorOptions: ParsableArguments {
   /// Prints on standard error that nothing was selected, why the expression fails, and which kinds
   /// are not registered.
   ///
-  /// - Parameter ending: The consequence, appended to the message.
-  func noteNothing(in session: Session, _ ending: String = "") async {
+  /// - Parameters:
+  ///   - ending: The consequence, appended to the message.
+  ///   - isRedacted: See `noteFailures`.
+  func noteNothing(
+    in session: Session, _ ending: String = "", isRedacted: Bool = false
+  ) async {
     let what = condition.map { "--where '\($0)'" } ?? "the selection"
     Output.writeError("widgetctl: no widget matches \(what.safeForTerminal)\(ending)\n")
     if let hint = SelectorSyntax.hint(about: selector().labels) {
       Output.writeError("widgetctl: \(hint.safeForTerminal)\n")
     }
-    await noteFailures(in: session, sparesLacks: false)
+    await noteFailures(in: session, isRedacted: isRedacted, sparesLacks: false)
     await noteUnregisteredKinds(in: session)
   }
 
-  /// Prints on standard error for how many widgets the expression fails, with an example.
+  /// Prints on standard error for how many widgets the expression fails, with an example. It takes
+  /// up to two seconds, so call it after the output.
+  ///
+  /// - Parameters:
+  ///   - changed: The selected widgets that the command has changed, if the expression may now have
+  ///     another result for them.
+  ///   - isRedacted: Whether the note has no values of widgets.
+  ///   - sparesLacks: Whether widgets that only lack a value do not count.
   func noteFailures(
-    of ids: [WidgetID] = [], in session: Session, sparesLacks: Bool = true
+    of ids: [WidgetID] = [], in session: Session, changed: Set<WidgetID> = [],
+    isRedacted: Bool = false, sparesLacks: Bool = true
   ) async {
     guard let condition else { return }
     var others = selector(ids: ids)
     others.expression = ""
     guard
       let failure = await WhereFailure.of(
-        condition, others, sparesLacks: sparesLacks, in: session)
+        condition, others, changed: changed, sparesLacks: sparesLacks, isRedacted: isRedacted,
+        in: session)
     else { return }
     Output.writeError("widgetctl: \(failure.text.safeForTerminal)\n")
   }

@@ -12,31 +12,49 @@ struct WhereFailureTests {
     }
   }
 
+  private func noted(
+    _ condition: String, _ widgets: [Widget], budget: Int? = nil, sparesLacks: Bool = false,
+    changed: Set<WidgetID> = [], isRedacted: Bool = false, costMax: Int = WhereCheck.costMax
+  ) throws -> WhereFailure? {
+    var check = WhereCheck(
+      try EvalCommand.compile(condition), changed: changed, isRedacted: isRedacted,
+      costMax: costMax)
+    check.evaluate(widgets)
+    return check.failure(budget: budget, sparesLacks: sparesLacks)
+  }
+
   @Test func `an expression that is false for every widget does not fail`() throws {
-    #expect(WhereFailure("data.n > 5", try widgets(["n": .int(1)]), budget: nil) == nil)
-    #expect(WhereFailure("data.n > 5", [], budget: nil) == nil)
+    #expect(try noted("data.n > 5", try widgets(["n": .int(1)])) == nil)
+    #expect(try noted("data.n > 5", []) == nil)
   }
 
   @Test func `an expression reads the state of an activity`() throws {
     var widget = try #require(try widgets([:]).first)
     widget.activity = Activity(startTime: .epoch, expireTime: .epoch)
-    #expect(WhereFailure("widget.activity.state == 'active'", [widget], budget: nil) == nil)
+    #expect(try noted("widget.activity.state == 'active'", [widget]) == nil)
   }
 
   @Test func `the first failure is shown with its widget and the count`() throws {
-    let all = try #require(
-      WhereFailure("data.none > 5", try widgets(["n": .int(1)], [:]), budget: nil))
-    #expect(all.text.hasPrefix("the expression fails for every widget"))
-    #expect(all.text.contains("for \"w0\": "))
+    let all = try #require(try noted("data.none > 5", try widgets(["n": .int(1)], [:])))
+    #expect(
+      all.text.hasPrefix(
+        "the expression fails for all 2 widgets, which are therefore not selected; for example "
+          + "\"w0\": "))
+    let only = try #require(try noted("data.none > 5", try widgets([:])))
+    #expect(
+      only.text.hasPrefix(
+        "the expression fails for the only widget, which is therefore not selected; "))
     let one = try #require(
-      WhereFailure("data.n > 5", try widgets(["n": .int(1)], ["n": .string("a")]), budget: nil))
-    #expect(one.text.contains("fails for 1 of 2 widgets"))
-    #expect(one.text.contains("for \"w1\": "))
+      try noted("data.n > 5", try widgets(["n": .int(1)], ["n": .string("a")])))
+    #expect(
+      one.text.hasPrefix(
+        "the expression fails for 1 of 2 widgets, which is therefore not selected; for example "
+          + "\"w1\": "))
   }
 
   @Test func `an example with a mistake comes before a widget that lacks a value`() throws {
     let widgets = try widgets([:], ["n": .int(9)], ["n": .string("a")], ["n": .string("b")])
-    let failure = try #require(WhereFailure("data.n > 5", widgets, budget: nil))
+    let failure = try #require(try noted("data.n > 5", widgets))
     #expect(failure.failed == 3 && failure.widgets == 4)
     #expect(failure.id?.rawValue == "w2")
     #expect(failure.reason.hasPrefix("'>' does not take string and int"), "\(failure.reason)")
@@ -45,13 +63,67 @@ struct WhereFailureTests {
   @Test func `a selection of several kinds has no failure where a value is missing`() throws {
     let spared = try widgets([:], ["n": .int(9)], ["list": .list([])])
     let condition = "data.n > 5 || data.list[0] > 5"
-    #expect(WhereFailure(condition, spared, budget: nil, sparesLacks: true) == nil)
-    #expect(WhereFailure(condition, spared, budget: nil)?.failed == 2)
+    #expect(try noted(condition, spared, sparesLacks: true) == nil)
+    #expect(try noted(condition, spared)?.failed == 2)
     let mixed = try widgets([:], ["n": .int(9)], ["n": .string("a")])
-    let failure = try #require(
-      WhereFailure("data.n > 5", mixed, budget: nil, sparesLacks: true))
-    #expect(failure.text.hasPrefix("the expression fails for 1 of 3 widgets, and counts as false"))
-    #expect(failure.text.contains("for \"w2\": '>' does not take string and int"))
+    let found = try #require(try noted("data.n > 5", mixed, sparesLacks: true))
+    #expect(found.text.hasPrefix("the expression fails for 1 of 3 widgets, which is therefore"))
+    #expect(found.text.contains("for example \"w2\": '>' does not take string and int"))
+  }
+
+  @Test func `a failure that does not decide the result does not count`() throws {
+    let widgets = try widgets(["n": .string("a"), "on": .bool(true)])
+    #expect(try noted("data.n > 5 || data.on", widgets) == nil)
+    #expect(try noted("data.n > 5 || !data.on", widgets)?.failed == 1)
+  }
+
+  @Test func `the reason for a redacted view has no value`() throws {
+    let widgets = try widgets(["text": .string("secret")])
+    let condition = "timestamp(data.text) > now"
+    let open = try #require(try noted(condition, widgets))
+    #expect(open.text.contains("secret"), "\(open.text)")
+    let redacted = try #require(try noted(condition, widgets, isRedacted: true))
+    #expect(redacted.failed == 1 && !redacted.text.contains("secret"), "\(redacted.text)")
+    #expect(redacted.text.contains("timestamp(data.text)"), "\(redacted.text)")
+  }
+
+  @Test func `the expression is not evaluated again for changed widgets, which count`() throws {
+    // The command has hidden w0, so the expression would now have another result for it.
+    let widgets = try widgets(["n": .string("a")], ["n": .string("b")], ["n": .int(1)])
+    let changed: Set = [widgets[0].id]
+    let found = try #require(try noted("data.n > 5", widgets, changed: changed))
+    #expect(found.failed == 1 && found.widgets == 3 && found.id == widgets[1].id)
+    // The command has removed w0, so the daemon no longer lists it.
+    let left = try #require(
+      try noted("data.n > 5", Array(widgets.dropFirst()), changed: changed))
+    #expect(left == found)
+  }
+
+  @Test func `the number of widgets and the total cost are limited`() throws {
+    let one = try #require(try widgets(["n": .string("a")]).first)
+    let many = try (0...WhereCheck.widgetsMax).map { index in
+      var widget = one
+      widget.id = try #require(WidgetID("w\(index)"))
+      return widget
+    }
+    let found = try #require(try noted("data.n > 5", many))
+    #expect(found.failed == WhereCheck.widgetsMax)
+    #expect(found.text.hasPrefix("the expression fails for at least 2000 widgets, which are "))
+    #expect(try noted("data.n > 5", Array(many.dropLast()))?.isPartial == false)
+    let costly = try #require(try noted("data.n > 5", many, costMax: 100))
+    #expect(costly.isPartial && (1...100).contains(costly.failed), "\(costly)")
+    // An unfinished evaluation is no failure, unless the daemon does not finish it either.
+    let endless = "[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0)"
+    #expect(try noted(endless, many, budget: 1_000, costMax: 5) == nil)
+    #expect(try noted(endless, many, budget: 5, costMax: 5)?.failed == 1)
+  }
+
+  @Test func `the evaluation ends at its deadline`() throws {
+    var check = WhereCheck(try EvalCommand.compile("data.none"))
+    check.evaluate(try widgets([:]), until: ContinuousClock.now + .seconds(3_600))
+    check.evaluate(try widgets([:], [:]), until: ContinuousClock.now)
+    #expect(check.isPartial)
+    #expect(check.failure(budget: nil)?.widgets == 1)
   }
 
   @Test(
@@ -72,15 +144,15 @@ struct WhereFailureTests {
   }
 
   @Test func `a result that is not true or false is a failure`() throws {
-    let failure = try #require(WhereFailure("data.n", try widgets(["n": .int(1)]), budget: nil))
+    let failure = try #require(try noted("data.n", try widgets(["n": .int(1)])))
     #expect(failure.reason == "the result is int, not true or false")
   }
 
   @Test func `an expression that costs more than the daemon allows is a failure`() throws {
     let expensive = "[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, [1, 2, 3].all(y, x + y > 100))"
     let widgets = try widgets([:])
-    #expect(WhereFailure(expensive, widgets, budget: 1_000) == nil)
-    let failure = try #require(WhereFailure(expensive, widgets, budget: 5))
+    #expect(try noted(expensive, widgets, budget: 1_000) == nil)
+    let failure = try #require(try noted(expensive, widgets, budget: 5))
     #expect(failure.reason.contains("selector_cost_max of the daemon, 5 steps"))
   }
 

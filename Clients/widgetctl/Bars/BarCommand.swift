@@ -173,7 +173,10 @@ struct BarCommand: AsyncParsableCommand {
     // The bar has a place for missing kinds, and reports them there.
     if !selection.isEmpty, selection.kinds.isEmpty {
       let (selection, ending) = (selection, once ? "" : " yet; waiting")
-      bar.noteNothing = { await selection.noteNothing(in: session, ending) }
+      let isRedacted = privacy.redacted
+      bar.noteNothing = {
+        await selection.noteNothing(in: session, ending, isRedacted: isRedacted)
+      }
     }
     let (running, first) = (bar, board)
     do {

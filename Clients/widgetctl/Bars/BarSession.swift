@@ -290,7 +290,10 @@ struct BarSession: Sendable {
     mutating func noteIfEmpty(_ bar: BarSession) async {
       guard !hasSynced else { return }
       hasSynced = true
-      if board.mirror.widgets.isEmpty { await bar.noteNothing?() }
+      guard board.mirror.widgets.isEmpty, let note = bar.noteNothing else { return }
+      if bar.isOnce { return await note() }
+      // The bar does not wait for a note on standard error.
+      Task(executorPreference: bar.executor) { await note() }
     }
 
     /// The problems that standard error has already.

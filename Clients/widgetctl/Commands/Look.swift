@@ -60,11 +60,6 @@ struct ListCommand: AsyncParsableCommand {
       await facts.look(for: widgets.map(\.widget), session)
       providers = facts
     }
-    if found.isEmpty, ids.isEmpty, !selection.isEmpty {
-      await selection.noteNothing(in: session)
-    } else {
-      await selection.noteFailures(of: ids, in: session)
-    }
     session.printer.print(
       list: widgets.map {
         $0.widget.document(etag: $0.etag, mask: mask, stored: $0.storedTimeline)
@@ -76,6 +71,11 @@ struct ListCommand: AsyncParsableCommand {
         : session.printer.table(
           of: widgets.map(\.widget), mask: mask, reasons: true, providers: providers,
           paths: fields.paths)
+    }
+    if found.isEmpty, ids.isEmpty, !selection.isEmpty {
+      await selection.noteNothing(in: session)
+    } else {
+      await selection.noteFailures(of: ids, in: session)
     }
     await session.warnOfStore()
     let missing = try await session.missing(ids, beside: Set(found.map(\.widget.id)))

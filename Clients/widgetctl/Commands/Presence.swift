@@ -75,11 +75,6 @@ struct PresenceOptions: ParsableArguments {
         options: session.options)
     }
     let changed = parts.answers.flatMap(\.changedIDs)
-    if changed.isEmpty, parts.failure == nil {
-      try await target.noteIfNothing(session)
-    } else if parts.failure == nil {
-      await target.selection.noteFailures(in: session)
-    }
     // If a part has failed, the names of the changed widgets are more important than their state.
     let words =
       parts.failure == nil ? try await PresenceOptions.words(action, of: changed, session) : [:]
@@ -92,6 +87,11 @@ struct PresenceOptions: ParsableArguments {
       changed.isEmpty
         ? "nothing changed\n"
         : changed.map { "\($0) \(words[$0] ?? action.participle)\n" }.joined()
+    }
+    if changed.isEmpty, parts.failure == nil {
+      try await target.noteIfNothing(session)
+    } else if parts.failure == nil {
+      await target.selection.noteFailures(in: session, changed: Set(changed))
     }
     if let failure = parts.failure(
       of: "\(action)", isRepeatable: action != .toggle, socket: global.socket)

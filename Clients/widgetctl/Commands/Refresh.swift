@@ -27,6 +27,9 @@ struct RefreshCommand: AsyncParsableCommand {
   func run() async throws {
     let session = try global.session()
     try await target.selection.checkKinds(in: session)
+    // A provider can send data at once, so the command reads the ids for its note before.
+    let selected =
+      target.selection.condition == nil ? [] : (try? await target.ids(session)) ?? []
     let parts = try await TargetParts(
       try target.target(), list: { () async throws(ClientError) in try await target.ids(session) }
     ) { (target, _) async throws(ClientError) in
@@ -34,11 +37,6 @@ struct RefreshCommand: AsyncParsableCommand {
         RefreshWidgetsRequest(target), options: session.options)
     }
     let answer = RefreshCommand.sum(parts.answers)
-    if answer.askedCount + answer.unprovidedCount + answer.limitedCount == 0 {
-      try await target.noteIfNothing(session)
-    } else if parts.failure == nil {
-      await target.selection.noteFailures(in: session)
-    }
     let unprovided = await unprovided(answer, session)
     session.printer.print(
       .map([
@@ -48,6 +46,11 @@ struct RefreshCommand: AsyncParsableCommand {
         "budgets": .list(answer.budgets.map(\.document)),
       ])
     ) { RefreshCommand.words(answer, unprovided: unprovided) }
+    if answer.askedCount + answer.unprovidedCount + answer.limitedCount == 0 {
+      try await target.noteIfNothing(session)
+    } else if parts.failure == nil {
+      await target.selection.noteFailures(in: session, changed: Set(selected))
+    }
     if let failure = parts.failure(of: "refresh", isRepeatable: true, socket: global.socket) {
       throw failure
     }

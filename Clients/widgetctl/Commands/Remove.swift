@@ -99,6 +99,7 @@ struct RemoveCommand: AsyncParsableCommand {
         firstFailure = firstFailure ?? failure.exit
       }
     }
+    if !ids.isEmpty { await selection.noteFailures(in: session, changed: Set(ids)) }
     if let firstFailure { throw firstFailure }
   }
 
@@ -134,9 +135,9 @@ struct RemoveCommand: AsyncParsableCommand {
       await selection.noteNothing(in: session, "; nothing was done")
       return []
     }
-    await selection.noteFailures(in: session)
     guard !yes else { return found }
     Output.write(found.map { "\($0)\n" }.joined())
+    await selection.noteFailures(in: session)
     throw CommandFailure(
       .refused,
       found.count == 1

@@ -155,12 +155,13 @@ struct ViewCommand: AsyncParsableCommand {
       selection.selector(), family: family, isRedacted: privacy.redacted
     ).widgets
       .map(\.widget).filter { $0.isShownUnnamed(withStanding: showsStanding) }
-    if widgets.isEmpty, !selection.isEmpty {
-      await selection.noteNothing(in: session)
-    } else if !privacy.redacted, !redact {
-      await selection.noteFailures(in: session)
-    }
     try await show(widgets, session)
+    let isRedacted = privacy.redacted || redact
+    if widgets.isEmpty, !selection.isEmpty {
+      await selection.noteNothing(in: session, isRedacted: isRedacted)
+    } else {
+      await selection.noteFailures(in: session, isRedacted: isRedacted)
+    }
   }
 
   private func show(_ found: [Widget], _ session: Session) async throws {

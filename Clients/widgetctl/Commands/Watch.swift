@@ -181,11 +181,12 @@ struct WatchCommand: AsyncParsableCommand {
             about: options.isRedacted ? [] : paths, of: ids.filter(there.contains), waits: true,
             session)
           if there.isEmpty, !selection.isEmpty {
-            await selection.noteNothing(in: session, " yet; waiting")
+            await selection.noteNothing(
+              in: session, " yet; waiting", isRedacted: options.isRedacted)
           } else {
             await selection.noteUnregisteredKinds(in: session)
-            // The example could have a value of the widget.
-            if !options.isRedacted { await selection.noteFailures(of: ids, in: session) }
+            await selection.noteFailures(
+              of: ids, in: session, isRedacted: options.isRedacted)
           }
         }
         found = nil
@@ -222,11 +223,6 @@ struct WatchCommand: AsyncParsableCommand {
       guard mirror.isSynced else { continue }
       let there = Set(mirror.widgets.map(\.id))
       await FollowOptions.noteMissing(of: ids, among: there, waits: false, session)
-      if mirror.widgets.isEmpty, !selection.isEmpty {
-        await selection.noteNothing(in: session)
-      } else if !options.isRedacted {
-        await selection.noteFailures(of: ids, in: session)
-      }
       let hasDoubts = await FieldOptions.noteDoubts(
         about: options.isRedacted ? [] : paths, of: ids.filter(there.contains), waits: false,
         session)
@@ -241,6 +237,11 @@ struct WatchCommand: AsyncParsableCommand {
         }
       ) {
         session.printer.table(of: mirror.widgets, mask: mask, reasons: true, paths: paths)
+      }
+      if mirror.widgets.isEmpty, !selection.isEmpty {
+        await selection.noteNothing(in: session, isRedacted: options.isRedacted)
+      } else {
+        await selection.noteFailures(of: ids, in: session, isRedacted: options.isRedacted)
       }
       guard try await session.missing(ids, beside: there).isEmpty, !hasDoubts else {
         throw ExitStatus.notFound

@@ -2,8 +2,8 @@ import WidgetClient
 import WidgetExpression
 import WidgetModel
 
-/// The widgets for which an expression of `--where` fails. For the daemon, a failure counts as false,
-/// so this type evaluates the expression again.
+/// The widgets for which an expression of `--where` fails. For the daemon, a failure counts as
+/// false, so `WhereCheck` evaluates the expression again.
 struct WhereFailure: Hashable, Sendable {
   /// The widgets for which the expression was evaluated, and for which it failed.
   var widgets = 0
@@ -12,23 +12,52 @@ struct WhereFailure: Hashable, Sendable {
   /// value is the example if there is no other one.
   var id: WidgetID?
   var reason = ""
+  /// Whether the evaluation ended before the last widget.
+  var isPartial = false
 
-  /// The largest number of widgets to evaluate the expression for.
-  private static let widgetsMax = 20_000
+  /// The longest time for the note, which is less important than the command.
+  private static let timeMax = Duration.seconds(2)
+  /// An expression that costs less is far below usual limits of the daemon.
+  private static let cheapCost = 100
 
   /// Asks the daemon for the widgets that the rest of a selection selects.
+  ///
+  /// - Parameters:
+  ///   - changed: Selected widgets that the command has changed. They count, but the expression is
+  ///     not evaluated for them again.
+  ///   - sparesLacks: See `WhereCheck.failure`.
+  ///   - isRedacted: Whether the reason has no values.
   static func of(
-    _ condition: String, _ others: Selector, sparesLacks: Bool, in session: Session
+    _ condition: String, _ others: Selector, changed: Set<WidgetID> = [], sparesLacks: Bool,
+    isRedacted: Bool, in session: Session
   ) async -> WhereFailure? {
     guard let expression = try? EvalCommand.compile(condition),
-      let mask = try? ReadMask(paths: paths(of: expression)),
-      let widgets = try? await session.list(others, mask: mask).widgets
+      let mask = try? ReadMask(paths: paths(of: expression))
     else { return nil }
-    let stats = try? await session.client.getStats(GetStatsRequest(), options: session.options)
-    let budget = stats?.limits["selector_cost_max"].flatMap { Int(exactly: $0) }
-    return WhereFailure(
-      condition, widgets.prefix(widgetsMax).map(\.widget), budget: budget,
-      sparesLacks: sparesLacks)
+    let deadline = ContinuousClock.now + timeMax
+    var options = session.options
+    options.timeout = options.timeout.map { min($0, timeMax) } ?? timeMax
+    var check = WhereCheck(expression, changed: changed, isRedacted: isRedacted)
+    var request = ListWidgetsRequest(selector: others, pageSize: 500, readMask: mask)
+    do throws(ClientError) {
+      try await ListPages.read(options) { (token, options) throws(ClientError) in
+        request.pageToken = token
+        let page = try await session.client.listWidgets(request, options: options)
+        check.evaluate(page.widgets.map(\.widget), until: deadline)
+        return check.isPartial ? "" : page.nextPageToken
+      }
+    } catch {
+      // The widgets of the pages before are still worth a note.
+      check.isPartial = true
+    }
+    var budget: Int?
+    // An expression that is cheap and selects something is within the limit.
+    if !sparesLacks || check.costMost > cheapCost {
+      options.timeout = options.timeout.map { min($0, deadline - ContinuousClock.now) }
+      let stats = try? await session.client.getStats(GetStatsRequest(), options: options)
+      budget = stats?.limits["selector_cost_max"].flatMap { Int(exactly: $0) }
+    }
+    return check.failure(budget: budget, sparesLacks: sparesLacks)
   }
 
   /// The fields of widgets that an expression reads.
@@ -50,48 +79,121 @@ struct WhereFailure: Hashable, Sendable {
     return paths.sorted()
   }
 
-  /// - Parameters:
-  ///   - budget: the maximum cost of one evaluation. Nil for the limit of `widgetctl eval`.
-  ///   - sparesLacks: whether a widget that lacks a value of the expression does not count as
-  ///     failed. A selection often has widgets of other kinds, without the value.
-  init?(_ condition: String, _ widgets: [Widget], budget: Int?, sparesLacks: Bool = false) {
-    guard let expression = try? EvalCommand.compile(condition) else { return nil }
-    var showsLack = false
-    for widget in widgets {
-      self.widgets += 1
-      guard let failure = WhereFailure.failure(of: expression, for: widget, budget: budget),
-        !(failure.isLack && sparesLacks)
-      else { continue }
-      failed += 1
-      guard id == nil || showsLack && !failure.isLack else { continue }
-      (id, reason, showsLack) = (widget.id, failure.words, failure.isLack)
-    }
-    if failed == 0 { return nil }
+  var text: String {
+    let isOne = failed == 1
+    let count =
+      if isPartial {
+        "at least \(isOne ? "1 widget" : "\(failed) widgets")"
+      } else if failed == widgets {
+        isOne ? "the only widget" : "all \(failed) widgets"
+      } else {
+        "\(failed) of \(widgets) widgets"
+      }
+    return "the expression fails for \(count), which \(isOne ? "is" : "are") therefore not selected"
+      + "; for example \"\(id?.rawValue ?? "")\": \(reason)"
+  }
+}
+
+/// The evaluation of an expression for many widgets, up to a total cost.
+struct WhereCheck {
+  /// The maximum number of widgets.
+  static let widgetsMax = 2_000
+  /// The maximum cost for all widgets, in steps of evaluation.
+  static let costMax = 2_000_000
+
+  /// The reason of a failure, and whether the widget only lacks a value.
+  private struct Failure {
+    var reason: String
+    var isLack = false
   }
 
-  /// The reason why the expression fails for a widget, and whether the widget lacks a value. Nil if
-  /// the expression does not fail.
-  private static func failure(
-    of expression: CompiledExpression, for widget: Widget, budget: Int?
-  ) -> (words: String, isLack: Bool)? {
+  /// The evaluation for one widget.
+  private struct Evaluation {
+    let id: WidgetID
+    let cost: Int
+    let failure: Failure?
+  }
+
+  private let expression: CompiledExpression
+  private let isRedacted: Bool
+  private let changedCount: Int
+  /// The changed widgets, and those for which the expression was evaluated.
+  private var seen: Set<WidgetID>
+  private var evaluations: [Evaluation] = []
+  private var widgetsLeft = widgetsMax
+  private var costLeft: Int
+  /// Whether the expression was not evaluated for all widgets.
+  var isPartial = false
+
+  init(
+    _ expression: CompiledExpression, changed: Set<WidgetID> = [], isRedacted: Bool = false,
+    costMax: Int = WhereCheck.costMax
+  ) {
+    (self.expression, self.isRedacted, costLeft) = (expression, isRedacted, costMax)
+    (seen, changedCount) = (changed, changed.count)
+  }
+
+  /// The cost of the most expensive evaluation.
+  var costMost: Int { evaluations.map(\.cost).max() ?? 0 }
+
+  /// Evaluates the expression for more widgets, until a limit is reached or the time is over.
+  mutating func evaluate(_ widgets: [Widget], until deadline: ContinuousClock.Instant? = nil) {
+    for widget in widgets {
+      let isLate = deadline.map { $0 <= ContinuousClock.now } ?? false
+      guard !isPartial, !isLate, widgetsLeft > 0, costLeft > 0 else {
+        isPartial = true
+        return
+      }
+      widgetsLeft -= 1
+      guard seen.insert(widget.id).inserted else { continue }
+      evaluate(widget)
+    }
+  }
+
+  private mutating func evaluate(_ widget: Widget) {
+    let bindings = SlotBindings(EvalCommand.bindings(of: widget))
+    var left = costLeft
+    var failure: Failure?
     do throws(EvaluationError) {
-      let bindings = SlotBindings(EvalCommand.bindings(of: widget))
-      let value = try expression.evaluate(bindings, budget: budget)
-      if case .bool = value { return nil }
-      return ("the result is \(value.kind.shortName), not true or false", false)
+      let value = try expression.evaluate(bindings, spending: &left)
+      switch value {
+      case .bool: break
+      default:
+        failure = Failure(reason: "the result is \(value.kind.shortName), not true or false")
+      }
     } catch {
+      let reason = isRedacted ? error.quotedReason : error.quoted
       switch error.reason {
-      case .costExceeded where budget != nil:
-        return ("it costs more than selector_cost_max of the daemon, \(budget ?? 0) steps", false)
-      case .noSuchKey, .indexOutOfRange: return (error.quoted, true)
-      default: return (error.quoted, false)
+      // The rest of the cost was too little, and nobody knows how much it would have been.
+      case .costExceeded: (isPartial, left) = (true, -1)
+      case .noSuchKey, .indexOutOfRange: failure = Failure(reason: reason, isLack: true)
+      default: failure = Failure(reason: reason)
       }
     }
+    evaluations.append(Evaluation(id: widget.id, cost: costLeft - left, failure: failure))
+    costLeft = left
   }
 
-  var text: String {
-    let count = failed == widgets ? "every widget" : "\(failed) of \(widgets) widgets"
-    return "the expression fails for \(count), and counts as false there; for "
-      + "\"\(id?.rawValue ?? "")\": \(reason)"
+  /// The widgets for which the expression fails. Nil if there are none.
+  ///
+  /// - Parameters:
+  ///   - budget: the daemon's maximum cost of one evaluation. Nil if it is unknown.
+  ///   - sparesLacks: whether a widget that lacks a value of the expression does not count as
+  ///     failed. A selection often has widgets of other kinds, without the value.
+  func failure(budget: Int?, sparesLacks: Bool = false) -> WhereFailure? {
+    var result = WhereFailure(widgets: evaluations.count + changedCount, isPartial: isPartial)
+    var showsLack = false
+    for evaluation in evaluations {
+      var failure = evaluation.failure
+      if let budget, evaluation.cost > budget {
+        failure = Failure(
+          reason: "it costs more than selector_cost_max of the daemon, \(budget) steps")
+      }
+      guard let failure, !(failure.isLack && sparesLacks) else { continue }
+      result.failed += 1
+      guard result.id == nil || showsLack && !failure.isLack else { continue }
+      (result.id, result.reason, showsLack) = (evaluation.id, failure.reason, failure.isLack)
+    }
+    return result.failed > 0 ? result : nil
   }
 }
