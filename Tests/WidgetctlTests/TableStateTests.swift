@@ -210,4 +210,65 @@ struct TableStateTests {
     #expect(line.contains("no an"), "\(line)")
     #expect(line.hasPrefix("12:00:00 ") == (width >= 40))
   }
+
+  /// The line for one change, without a known former state.
+  private static func line(_ change: WidgetChange, _ width: Int) -> String {
+    var printer = WatchPrinter(format: .table, mask: .all, painter: Samples.plain, width: width)
+    printer.clock = { _ in "12:00:00" }
+    let frame = WatchFrame.changes(ChangeSet(fromRevision: 1, toRevision: 2, changes: [change]))
+    return printer.text(frame, difference: nil, mirror: nil, isFirst: true)
+  }
+
+  @Test(arguments: [
+    (60, "12:00:00 updated clock  error: SOURCE_FAILED: no answer\n"),
+    (40, "12:00:00 updated clock  ! no answer\n"),
+    (30, "updated clock  ! no answer\n"),
+    (24, "updated clock  ! no ans…\n"),
+  ])
+  func `a new error is visible behind long data`(width: Int, line: String) {
+    var update = WidgetUpdate(id: Samples.id("clock"), revision: 2, updateTime: Samples.time(1))
+    update.setData = ["text": .string(String(repeating: "x", count: 60))]
+    update.error = WidgetError(reason: "SOURCE_FAILED", message: "no answer")
+    #expect(Self.line(.updated(update), width) == line)
+  }
+
+  @Test func `a new error is visible behind former data`() throws {
+    var printer = WatchPrinter(format: .table, mask: .all, painter: Samples.plain, width: 50)
+    printer.clock = { _ in "12:00:00" }
+    var mirror = WidgetMirror()
+    var text = ""
+    var update = WidgetUpdate(
+      id: Samples.widget.id, revision: 10, updateTime: Samples.time(3000))
+    update.setData = ["text": .string(String(repeating: "x", count: 60))]
+    update.error = WidgetError(reason: "R", message: "no answer")
+    let change = ChangeSet(fromRevision: 9, toRevision: 10, changes: [.updated(update)])
+    for frame in WatchPrinterTests.start + [.changes(change)] {
+      let isFirst = !mirror.isSynced
+      let difference = try mirror.apply(frame)
+      text = printer.text(frame, difference: difference, mirror: mirror, isFirst: isFirst)
+    }
+    #expect(text == "12:00:00 updated clock  error: R: no answer\n")
+  }
+
+  @Test func `data with the name of a failure is no failure`() {
+    var update = WidgetUpdate(id: Samples.id("clock"), revision: 2, updateTime: Samples.time(1))
+    update.setData = ["error": .string(String(repeating: "x", count: 60))]
+    update.error = WidgetError(reason: "R", message: "no answer")
+    #expect(Self.line(.updated(update), 40).hasSuffix(" clock  ! R: no answer\n"))
+  }
+
+  @Test func `a failure that fits behind a cut id is whole`() {
+    let widget = Self.widget(Self.longID) {
+      $0.error = WidgetError(reason: "R", message: "failed")
+    }
+    #expect(Self.line(.added(widget, nil), 30) == "added   bundle/a-wi…  ! failed\n")
+  }
+
+  @Test(arguments: [
+    (24, "added   a  ! 失敗 failed\n"), (20, "added   a  ! 失敗 f…\n"),
+  ])
+  func `a line of a watch cuts wide characters at their columns`(width: Int, line: String) {
+    let widget = Self.widget("a") { $0.error = WidgetError(reason: "R", message: "失敗 failed") }
+    #expect(Self.line(.added(widget, nil), width) == line)
+  }
 }

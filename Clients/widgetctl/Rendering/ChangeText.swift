@@ -2,6 +2,19 @@ import WidgetModel
 
 /// The text of changes, for people: `text: "12:00" -> "12:01"`.
 enum ChangeText {
+  /// One phrase of a line.
+  struct Phrase: Hashable, Sendable {
+    let text: String
+    /// The reason at the end of the text. Nil if the phrase tells no failure.
+    let failure: String?
+
+    init(_ text: String) { (self.text, failure) = (text, nil) }
+
+    init(failure reason: String, mark: String = "! ") {
+      (text, failure) = (mark + reason, reason)
+    }
+  }
+
   /// The differences between two states of one widget, in a fixed order, with one phrase for each.
   ///
   /// - Parameter tellsContent: whether to count the changed nodes of the content. The failures of
@@ -9,58 +22,68 @@ enum ChangeText {
   static func differences(
     _ before: Widget, _ after: Widget, tellsContent: Bool = true
   ) -> [String] {
-    var phrases: [String] = []
+    phrases(before, after, tellsContent: tellsContent).map(\.text)
+  }
+
+  /// The same, with the failures marked.
+  static func phrases(
+    _ before: Widget, _ after: Widget, tellsContent: Bool = true
+  ) -> [Phrase] {
+    var phrases: [Phrase] = []
+    func add(_ text: String) { phrases.append(Phrase(text)) }
     if before.presence != after.presence {
-      phrases.append("state: \(words(before.presence)) -> \(words(after.presence))")
+      add("state: \(words(before.presence)) -> \(words(after.presence))")
     }
-    phrases += differences(before.data, after.data, prefix: "", last: after.programKeys)
-    phrases += differences(before.parameters, after.parameters, prefix: "parameters.")
-    phrases += differences(map(before.labels), map(after.labels), prefix: "labels.")
+    let values =
+      differences(before.data, after.data, prefix: "", last: after.programKeys)
+      + differences(before.parameters, after.parameters, prefix: "parameters.")
+      + differences(map(before.labels), map(after.labels), prefix: "labels.")
+    values.forEach(add)
     if before.family != after.family {
-      phrases.append("family: \(before.family.name) -> \(after.family.name)")
+      add("family: \(before.family.name) -> \(after.family.name)")
     }
     if before.activity?.state != after.activity?.state, let activity = after.activity {
-      phrases.append("activity: \(activity.state.name)")
+      add("activity: \(activity.state.name)")
     }
-    if before.isStale != after.isStale { phrases.append(after.isStale ? "stale" : "fresh") }
-    if before.error != after.error { phrases += phrase(of: after.error) }
+    if before.isStale != after.isStale { add(after.isStale ? "stale" : "fresh") }
+    if before.error != after.error { phrases += self.phrases(of: after.error) }
     let problem = after.timeline?.problem ?? ""
     if before.timeline?.problem ?? "" != problem {
       phrases.append(phrase(ofTimeline: problem))
     }
     phrases += failures(before.content, after.content)
     if before.applySet != after.applySet {
-      phrases.append(
-        "set: \(JSONWriter.quoted(before.applySet)) -> \(JSONWriter.quoted(after.applySet))")
+      add("set: \(JSONWriter.quoted(before.applySet)) -> \(JSONWriter.quoted(after.applySet))")
     }
-    if before.position != after.position { phrases.append("moved") }
-    if tellsContent, let phrase = content(before.content, after.content) {
-      phrases.append(phrase)
-    }
+    if before.position != after.position { add("moved") }
+    if tellsContent, let text = content(before.content, after.content) { add(text) }
     return phrases
   }
 
   /// A changed error of a widget.
-  static func phrase(of error: WidgetError?) -> [String] {
-    error?.all.map { "error: \($0.reason.safeForTerminal): \($0.message.safeForTerminal)" }
-      ?? ["error: removed"]
+  static func phrases(of error: WidgetError?) -> [Phrase] {
+    error?.all.map {
+      Phrase(
+        failure: "\($0.reason.safeForTerminal): \($0.message.safeForTerminal)", mark: "error: ")
+    } ?? [Phrase("error: removed")]
   }
 
   /// A changed problem of a timeline; empty if the timeline works.
-  static func phrase(ofTimeline problem: String) -> String {
-    "timeline: \(problem.isEmpty ? "works now" : problem.onOneLine)"
+  static func phrase(ofTimeline problem: String) -> Phrase {
+    problem.isEmpty
+      ? Phrase("timeline: works now") : Phrase(failure: problem.onOneLine, mark: "timeline: ")
   }
 
   /// The failures of nodes that have come, and the nodes whose failures are gone.
-  private static func failures(_ before: Content?, _ after: Content?) -> [String] {
+  private static func failures(_ before: Content?, _ after: Content?) -> [Phrase] {
     let (old, new) = (before?.failures ?? [], after?.failures ?? [])
     guard old != new else { return [] }
     let known = Set(old.map(\.reason))
     let failing = Set(new.compactMap(\.node))
     var told: Set<String> = []
     let mended = old.compactMap(\.node).filter { !failing.contains($0) && told.insert($0).inserted }
-    return new.map(\.reason).filter { !known.contains($0) }.map { "! \($0)" }
-      + mended.map { "\($0.safeForTerminal): works now" }
+    return new.map(\.reason).filter { !known.contains($0) }.map { Phrase(failure: $0) }
+      + mended.map { Phrase("\($0.safeForTerminal): works now") }
   }
 
   /// The number of changed nodes.

@@ -22,7 +22,10 @@ struct WatchPrinter: Sendable {
   /// The text of a time of day, for people.
   var clock: @Sendable (Timestamp) -> String = { Terminal.timeOfDay($0) }
   private var shown: [WidgetID: Widget] = [:]
-  /// The minimum room for a shortened reason.
+  private typealias Phrase = ChangeText.Phrase
+  /// The room that a failure gets before the phrases in front of it, unless it needs less.
+  private static let failureColumnsMin = 24
+  /// The minimum room for a shortened failure.
   private static let reasonColumnsMin = 8
   /// The minimum width of lines with the time.
   private static let timedColumnsMin = 40
@@ -90,10 +93,10 @@ struct WatchPrinter: Sendable {
     for widget in difference.updated.compactMap({ mirror[$0].map(projection) }) {
       var phrases =
         shown[widget.id].map {
-          ChangeText.differences($0, widget, tellsContent: tellsContent)
+          ChangeText.phrases($0, widget, tellsContent: tellsContent)
         } ?? []
       if !mask.isEverything, mask.wants(.updateTime) {
-        phrases.append("updateTime: \(RFC3339.text(widget.updateTime))")
+        phrases.append(Phrase("updateTime: \(RFC3339.text(widget.updateTime))"))
       }
       shown[widget.id] = widget
       // A change outside the mask changes only the revision.
@@ -113,53 +116,65 @@ struct WatchPrinter: Sendable {
     case .removed(let id, _):
       return line(now(), goneWord, .bad, id, [])
     case .updated(let update):
-      var phrases: [String] = []
-      if let presence = update.presence { phrases.append("state: \(presence.state.name)") }
-      phrases += phrase(update.setData, update.unsetData, prefix: "")
-      phrases += phrase(update.setParameters, update.unsetParameters, prefix: "parameters.")
-      if let labels = update.labels {
-        phrases.append("labels: \(JSONWriter.compact(labels.document))")
+      var phrases: [Phrase] = []
+      if let presence = update.presence {
+        phrases.append(Phrase("state: \(presence.state.name)"))
       }
-      if let isStale = update.isStale { phrases.append(isStale ? "stale" : "fresh") }
-      if let error = update.error { phrases += ChangeText.phrase(of: error) }
+      phrases += self.phrases(update.setData, update.unsetData, prefix: "")
+      phrases += self.phrases(update.setParameters, update.unsetParameters, prefix: "parameters.")
+      if let labels = update.labels {
+        phrases.append(Phrase("labels: \(JSONWriter.compact(labels.document))"))
+      }
+      if let isStale = update.isStale { phrases.append(Phrase(isStale ? "stale" : "fresh")) }
+      if let error = update.error { phrases += ChangeText.phrases(of: error) }
       if let problem = update.timeline??.problem, !problem.isEmpty {
         phrases.append(ChangeText.phrase(ofTimeline: problem))
       }
-      if let activity = update.activity { phrases.append("activity: \(activity.state.name)") }
+      if let activity = update.activity {
+        phrases.append(Phrase("activity: \(activity.state.name)"))
+      }
       let failed = Content(rootID: "", nodes: update.content?.setNodes ?? []).failures
-      phrases += failed.map { "! \($0.words { _ in "" })" }
-      if update.position != nil { phrases.append("moved") }
+      phrases += failed.map { Phrase(failure: $0.words { _ in "" }) }
+      if update.position != nil { phrases.append(Phrase("moved")) }
       return line(update.updateTime, "updated", .warning, update.id, phrases)
     }
   }
 
-  private func phrase(_ set: ValueMap, _ unset: [String], prefix: String) -> [String] {
-    set.entries.map { "\(prefix)\($0.key.safeForTerminal): \(JSONWriter.compact($0.value))" }
+  private func phrases(
+    _ set: ValueMap, _ unset: [String], prefix: String
+  ) -> [Phrase] {
+    let texts =
+      set.entries.map { "\(prefix)\($0.key.safeForTerminal): \(JSONWriter.compact($0.value))" }
       + unset.map { "\(prefix)\($0.safeForTerminal): nothing" }
+    return texts.map { Phrase($0) }
   }
 
   /// `! failed: no answer (for 5m)`; nil if nothing has failed.
-  private func failure(of widget: Widget) -> String? {
+  private func failure(of widget: Widget) -> Phrase? {
     let now = self.now()
-    return widget.keepingPromises(at: now).failureSummary(DateText(now: now)).map { "! \($0)" }
+    return widget.keepingPromises(at: now).failureSummary(DateText(now: now)).map {
+      Phrase(failure: $0)
+    }
   }
 
   /// A widget that appears, in short. The reason of its failure comes before the data, whose end may be
   /// cut off.
-  private func description(_ widget: Widget, failure: String?) -> [String] {
-    var phrases = [widget.kind.rawValue]
+  private func description(
+    _ widget: Widget, failure: Phrase?
+  ) -> [Phrase] {
+    var phrases = [Phrase(widget.kind.rawValue)]
     if mask.wants(.presence), !mask.isEverything || widget.stateWords != "visible" {
-      phrases.append(widget.stateWords)
+      phrases.append(Phrase(widget.stateWords))
     }
     if let failure { phrases.append(failure) }
-    if !widget.data.isEmpty { phrases.append(widget.dataSummary) }
+    if !widget.data.isEmpty { phrases.append(Phrase(widget.dataSummary)) }
     // Without --field, a line has no room for these fields.
     if !mask.isEverything {
-      phrases += phrase(widget.parameters, [], prefix: "parameters.")
+      phrases += self.phrases(widget.parameters, [], prefix: "parameters.")
       if mask.wants(.labels) {
-        phrases.append("labels: \(JSONWriter.compact(widget.labels.document))")
+        phrases.append(Phrase("labels: \(JSONWriter.compact(widget.labels.document))"))
       }
-      phrases += fields(of: widget)
+      phrases += fields(of: widget).map { Phrase($0) }
     }
     return phrases
   }
@@ -181,11 +196,12 @@ struct WatchPrinter: Sendable {
   private func time(_ time: Timestamp) -> Timestamp { time == .epoch ? now() : time }
 
   private func line(
-    _ time: Timestamp, _ verb: String, _ style: Style, _ id: WidgetID, _ phrases: [String]
+    _ time: Timestamp, _ verb: String, _ style: Style, _ id: WidgetID,
+    _ phrases: [Phrase]
   ) -> String {
     let padding = String(repeating: " ", count: max(0, 7 - verb.count))
     let time = clock(time)
-    var rest = " \(id)" + phrases.map { "  \($0)" }.joined()
+    var rest = " \(id)" + phrases.map { "  \($0.text)" }.joined()
     guard let width else {
       return painter.paint(time, .dim) + " " + painter.paint(verb, style) + padding + rest + "\n"
     }
@@ -194,20 +210,32 @@ struct WatchPrinter: Sendable {
     let shownVerb = verb.cut(toColumns: width)
     let used = (hasTime ? time.columns + 1 : 0) + shownVerb.columns + padding.count
     let room = max(width - used, 0)
-    if rest.columns > room, let index = phrases.firstIndex(where: { $0.hasPrefix("! ") }) {
-      let least = WatchPrinter.reasonColumnsMin
-      var start = " \(id)" + phrases[..<index].map { "  \($0)" }.joined() + "  "
-      if room - start.columns < least {
-        start = " " + "\(id)".cut(toColumns: max(room - least - 3, least)) + "  "
-      }
-      let failure = phrases[index]
-      let cell = Table.Cell(failure, reason: String(failure.dropFirst(2)))
-      let shown = cell.cut(toColumns: max(room - start.columns, least))
-      if shown != failure { rest = start + shown }
-    }
+    if rest.columns > room { rest = shortened("\(id)", phrases, to: room) ?? rest }
     rest = rest.cut(toColumns: room)
     return (hasTime ? painter.paint(time, .dim) + " " : "") + painter.paint(shownVerb, style)
       + (rest.isEmpty ? "" : padding + rest) + "\n"
+  }
+
+  /// The id and the phrases, such that the first failure is visible. Phrases in front of it are left
+  /// out, the last one first, and then the id is shortened. Nil if nothing has failed.
+  private func shortened(
+    _ id: String, _ phrases: [Phrase], to room: Int
+  ) -> String? {
+    guard let index = phrases.firstIndex(where: { $0.failure != nil }) else { return nil }
+    let failure = phrases[index].text
+    var before = phrases[..<index]
+    var start: String { " \(id)" + before.map { "  \($0.text)" }.joined() + "  " }
+    let wanted = min(failure.columns, WatchPrinter.failureColumnsMin)
+    while room - start.columns < wanted, before.popLast() != nil {}
+    let least = WatchPrinter.reasonColumnsMin
+    let first =
+      room - start.columns < least
+      ? " " + id.cut(toColumns: max(room - least - 3, least)) + "  " : start
+    let cell = Table.Cell(failure, reason: phrases[index].failure, lead: "! ")
+    let shown = cell.cut(toColumns: max(room - first.columns, least))
+    // The ellipsis of a cut phrase would hide the end of the failure.
+    guard shown == failure, room - (first + failure).columns > 3 else { return first + shown }
+    return first + failure + phrases[(index + 1)...].map { "  \($0.text)" }.joined()
   }
 
   /// An event.
@@ -219,7 +247,7 @@ struct WatchPrinter: Sendable {
     if event.isForced { phrases.append("forced") }
     let client = event.origin.client.isEmpty ? "" : " \(event.origin.client.safeForTerminal)"
     phrases.append("(#\(event.sequence) uid \(event.origin.uid)\(client))")
-    return line(time(event.time), "event", .good, event.widgetID, phrases)
+    return line(time(event.time), "event", .good, event.widgetID, phrases.map { Phrase($0) })
   }
 
   /// Events that this reader may have missed.
