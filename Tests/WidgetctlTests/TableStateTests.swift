@@ -131,6 +131,30 @@ struct TableStateTests {
         """)
   }
 
+  @Test(arguments: [50, 60])
+  func `one long id is shortened before all rows lose their data`(width: Int) {
+    let long = String(repeating: "i", count: 40)
+    let widgets = [long, "a"].map { id in Self.widget(id) { _ in } }
+    let table = Table.of(widgets, now: Samples.time(1060))
+    let rows = Self.rows(table.text(width: width, Samples.plain), width)
+    #expect(rows.allSatisfy { $0.contains("  visible  text=\"12:00") }, "\(rows)")
+    // The id keeps half of the terminal.
+    #expect(rows.first?.hasPrefix(long.prefix(width / 2 - 1)) == true, "\(rows)")
+  }
+
+  @Test func `data stays in 24 columns if it has room`() {
+    let widget = Self.widget("a") {
+      $0.presence.isVisible = false
+      $0.data = ["n": .int(1)]
+    }
+    #expect(
+      Table.of([widget], now: Samples.time(1060)).text(width: 24, Samples.plain) == """
+        ID  KIND   STATE   DATA
+        a   clock  hidden  n=1
+
+        """)
+  }
+
   @Test func `the state names an unregistered kind only if the kind is not shown`() {
     let table = Table.of(
       [Samples.unregistered { $0.data = ["n": .int(1)] }], now: Samples.time(1060))
@@ -161,6 +185,62 @@ struct TableStateTests {
         """)
   }
 
+  @Test func `one long name of a kind is shortened before all kinds lose their description`() {
+    let long = String(repeating: "k", count: 40)
+    let kinds = [long, "clock"].map { name in
+      RegisteredKind(
+        kind: Kind(name: Samples.kind(name), summary: "The departures of a station."),
+        provider: "")
+    }
+    let rows = Self.rows(KindsCommand.table(kinds).text(width: 60, Samples.plain), 60)
+    #expect(rows.count == 2 && rows.allSatisfy { $0.hasSuffix("  The departu…") }, "\(rows)")
+    #expect(rows.first?.hasPrefix(long.prefix(30)) == true, "\(rows)")
+  }
+
+  @Test(arguments: [
+    (
+      26,
+      """
+      NAME              STATE
+      日本語日本語日…   running
+      a                 失敗した
+
+      """
+    ),
+    (
+      20,
+      """
+      NAME
+        STATE
+      日本語日本語日本語…
+        running
+      a
+        失敗した
+
+      """
+    ),
+    (
+      9,
+      """
+      NAME
+        STATE
+      日本語日…
+        running
+      a
+        失敗し…
+
+      """
+    ),
+  ])
+  func `wide characters are cut at their columns, and columns stay aligned`(
+    width: Int, text: String
+  ) {
+    var table = Table("NAME", "STATE", state: "STATE")
+    table.add(.init(String(repeating: "日本語", count: 4)), .init("running"))
+    table.add(.init("a"), .init("失敗した"))
+    #expect(table.text(width: width, Samples.plain) == text)
+  }
+
   @Test(arguments: widths)
   func `the outcome of an activity is visible in narrow lists`(width: Int) {
     let widget = Self.widget("backup") {
@@ -187,13 +267,12 @@ struct TableStateTests {
     #expect(row.contains("! ") && row.contains("no such"), "\(row)")
   }
 
-  @Test(arguments: widths)
-  func `numbers of statistics are not cut`(width: Int) {
+  @Test(arguments: [1_099_511_627_776, UInt64.max], Array(24...40) + [50, 60, 80])
+  func `numbers of statistics are not cut`(number: UInt64, width: Int) {
     let name = "a_limit_with_a_long_name_per_uid_and_client_max"
-    let table = StatsCommand.table(
-      GetStatsResponse(store: "sqlite", limits: [name: 1_099_511_627_776]))
+    let table = StatsCommand.table(GetStatsResponse(store: "sqlite", limits: [name: number]))
     let rows = Self.rows(table.text(width: width, Samples.plain), width)
-    #expect(rows.last?.hasSuffix("  1099511627776") == true, "\(rows)")
+    #expect(rows.last?.hasSuffix("  \(number)") == true, "\(rows)")
   }
 
   @Test(arguments: Array(1...39) + [40, 50, 60, 80])

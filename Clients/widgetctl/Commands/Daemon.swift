@@ -23,7 +23,7 @@ struct StatsCommand: AsyncParsableCommand {
 
   static func table(_ stats: GetStatsResponse) -> Table {
     // A cut number would look like another one, and the largest number has 20 digits.
-    var table = Table("NAME", "VALUE", state: "VALUE", stateColumnsMin: 20)
+    var table = Table("NAME", "VALUE", state: "VALUE", wholeStateColumns: 20)
     func add(_ name: String, _ value: String) { table.add(.init(name), .init(value)) }
     add("version", stats.version)
     add("pid", "\(stats.pid)")

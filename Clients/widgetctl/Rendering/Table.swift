@@ -3,8 +3,9 @@ import WidgetLayout
 /// Text in aligned columns, two spaces apart, no trailing blanks.
 ///
 /// In a terminal with too little room, columns are shortened, and then left out, the least important
-/// one first. The first column and the state stay. In the narrowest terminals, they are on separate
-/// lines.
+/// one first. The first column and the state stay. The first column is shortened to half of the
+/// terminal before the last column is left out. In the narrowest terminals, the first column and the
+/// state are on separate lines.
 struct Table {
   /// The minimum width of the last column, if `yielding` can shrink, and of a state that is last.
   static let lastColumnsMin = 32
@@ -14,7 +15,7 @@ struct Table {
   static let squeezedColumnsMin = 8
   /// The width that the state keeps while the first column can be squeezed.
   static let squeezedStateColumnsMin = 14
-  /// In terminals with fewer columns, cells that do not fit side by side are on separate lines.
+  /// The default width below which cells that do not fit side by side are on separate lines.
   static let sideBySideColumnsMin = 24
   private static let gapColumns = 2
 
@@ -27,25 +28,25 @@ struct Table {
   private let dispensable: [Int]
   /// The column that has the state or the failure. Nil if there is none.
   private let state: Int?
-  /// The width that the state gets before other columns, if it is the last column.
-  private let stateColumnsMin: Int
+  /// The width up to which the state is never cut. Nil if it can be cut.
+  private let wholeStateColumns: Int?
 
   /// - Parameters:
   ///   - yielding: the column that shrinks before the last one.
   ///   - dispensable: the columns to shorten, and then to leave out, the least important one first.
   ///     At most two wide columns fit into 24 columns, so the others are here.
   ///   - state: the column with the state or the failure. It is not dispensable.
-  ///   - stateColumnsMin: the width that the state gets before other columns, if it is the last
-  ///     column.
+  ///   - wholeStateColumns: the width up to which the state is never cut, because a cut value would
+  ///     look like another one. Nil if it can be cut.
   init(
     _ header: String..., yielding: String? = nil, dispensable: [String] = [],
-    state: String? = nil, stateColumnsMin: Int = Table.lastColumnsMin
+    state: String? = nil, wholeStateColumns: Int? = nil
   ) {
     self.header = header
     self.yielding = header.firstIndex { $0 == yielding }
     self.dispensable = dispensable.compactMap { name in header.firstIndex { $0 == name } }
     self.state = header.firstIndex { $0 == state }
-    self.stateColumnsMin = stateColumnsMin
+    self.wholeStateColumns = wholeStateColumns
   }
 
   mutating func add(_ cells: Cell...) { add(cells) }
@@ -137,7 +138,7 @@ struct Table {
     var layout = Layout(Array(header.indices), natural, room: width)
     var left = dispensable[...]
     let kept = layout.shown.filter { !left.contains($0) }
-    if width < Self.sideBySideColumnsMin, !Layout(kept, natural, room: width).leaves(.max) {
+    if width < sideBySideColumns, !Layout(kept, natural, room: width).leaves(.max) {
       return Layout(kept, natural.map { _ in width }, isStacked: true)
     }
     while true {
@@ -149,6 +150,9 @@ struct Table {
         layout.shorten(
           state, to: widths(\.rankedColumns)[state], toLeave: Self.shortenedColumnsMin)
       }
+      if let first = layout.shown.first, left.first == layout.shown.last {
+        layout.shorten(first, to: max(width / 2, Self.shortenedColumnsMin), toLeave: least)
+      }
       if layout.leaves(least) { break }
       guard let next = left.popFirst() else {
         squeeze(&layout)
@@ -158,6 +162,16 @@ struct Table {
     }
     layout.fillLast()
     return layout
+  }
+
+  /// The width that the state gets before other columns, if it is the last column.
+  private var stateColumnsMin: Int { wholeStateColumns ?? Self.lastColumnsMin }
+
+  /// In terminals with fewer columns, cells that do not fit side by side are on separate lines.
+  private var sideBySideColumns: Int {
+    guard let wholeStateColumns else { return Self.sideBySideColumnsMin }
+    let columns = Self.squeezedColumnsMin + Self.gapColumns + wholeStateColumns
+    return max(columns, Self.sideBySideColumnsMin)
   }
 
   /// The minimum width of the last column, unless the column needs less.
@@ -175,7 +189,8 @@ struct Table {
     if state != nil, let first = layout.shown.first {
       layout.shorten(first, toLeave: stateColumnsMin)
       layout.shorten(
-        first, to: Self.squeezedColumnsMin, toLeave: Self.squeezedStateColumnsMin)
+        first, to: Self.squeezedColumnsMin,
+        toLeave: wholeStateColumns ?? Self.squeezedStateColumnsMin)
     }
     for column in layout.shown.reversed() {
       layout.shorten(column, to: Self.squeezedColumnsMin, toLeave: Self.squeezedColumnsMin)
