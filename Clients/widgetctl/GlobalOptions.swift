@@ -66,6 +66,21 @@ struct GlobalOptions: ParsableArguments {
   /// `--timeout`, where 0 means never.
   var limit: Duration? { timeout.flatMap { $0 > .zero ? $0 : nil } }
 
+  /// The largest maximum time of calls without which a command still works, such as those about
+  /// bundles, whose files need no daemon. With less, a busy machine would change the output.
+  static let optionalTimeoutMax: Duration = .seconds(10)
+
+  /// The maximum time of such calls: `--timeout`, up to `optionalTimeoutMax`.
+  var optionalTimeout: Duration {
+    min(limit ?? GlobalOptions.optionalTimeoutMax, GlobalOptions.optionalTimeoutMax)
+  }
+
+  /// The options of such calls.
+  var optionalCall: CallOptions {
+    CallOptions(
+      timeout: optionalTimeout, silence: SilenceNote.silence(limit: optionalTimeout))
+  }
+
   var painter: Painter {
     Painter(usesColour: !noColor && Terminal.outputIsTerminal && Terminal.wantsColour)
   }

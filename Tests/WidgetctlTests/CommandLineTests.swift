@@ -7,6 +7,18 @@ import WidgetModel
 @testable import widgetctl
 
 struct CommandLineTests {
+  @Test(
+    arguments: [
+      ([], 10), (["--timeout", "0"], 10), (["--timeout", "60s"], 10), (["--timeout", "1s"], 1),
+    ] as [([String], Int)])
+  func `a call that a command can do without has the smaller of --timeout and 10 s`(
+    words: [String], seconds: Int
+  ) throws {
+    let options = try GlobalOptions.parse(words)
+    #expect(options.optionalTimeout == .seconds(seconds))
+    #expect(options.optionalCall.timeout == .seconds(seconds))
+  }
+
   @Test(arguments: [
     ["ls"], ["ls", "--field", "data.n"],
     ["list", "-l", "a=b,c!=d", "--kind", "clock", "--family", "extra-large"],

@@ -21,20 +21,22 @@ enum BundleHost: Hashable {
   /// The id of the widget that shows the host.
   static let widget = "widgetd-host"
 
-  /// Asks the daemon, for at most two seconds, because bundles can be installed without a daemon.
+  /// Asks the daemon, for a limited time, because bundles can be installed without a daemon.
   static func ask(_ global: GlobalOptions) async -> BundleHost {
     guard let session = try? global.session() else { return .unknown }
-    let limit = min(global.limit ?? .seconds(2), .seconds(2))
-    return await ask(session.client, within: limit)
+    return await ask(session.client, global.optionalCall)
   }
 
   static func ask(_ client: WidgetClient, within limit: Duration = .seconds(2)) async -> BundleHost
   {
+    await ask(client, CallOptions(timeout: limit))
+  }
+
+  static func ask(_ client: WidgetClient, _ options: CallOptions) async -> BundleHost {
     guard let id = WidgetID(widget) else { return .missing() }
     defer { Task { await client.close() } }
     do throws(ClientError) {
       let request = GetWidgetRequest(id: id)
-      let options = CallOptions(timeout: limit)
       let widget = try await client.getWidget(request, options: options).widget
       if let problem = hiddenProblem(by: widget) {
         return await withoutWidget(client, options, problem)
@@ -42,7 +44,7 @@ enum BundleHost: Hashable {
       return BundleHost(widget, await HostSession.ask(client, widget.kind, options))
     } catch {
       guard error.reason == "WIDGET_NOT_FOUND" else { return .unknown }
-      return await withoutWidget(client, CallOptions(timeout: limit), unreported)
+      return await withoutWidget(client, options, unreported)
     }
   }
 

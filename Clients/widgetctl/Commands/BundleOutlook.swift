@@ -64,8 +64,8 @@ struct BundleOutlook: Hashable, Sendable {
   /// Ids that a remark names.
   private static let idsMax = 5
 
-  /// Asks the daemon, for at most two seconds in all, because bundles need no daemon. Nil if the
-  /// daemon could not be asked.
+  /// Asks the daemon, for a limited time in all, because bundles need no daemon. Nil if the daemon
+  /// could not be asked.
   ///
   /// - Parameters:
   ///   - folder: where the bundle is installed, or will be; nil for the folder of the host, and for
@@ -78,17 +78,16 @@ struct BundleOutlook: Hashable, Sendable {
     isRemote: Bool = false
   ) async -> BundleOutlook? {
     guard let session = try? global.session() else { return nil }
-    let limit = min(global.limit ?? .seconds(2), .seconds(2))
+    let (limit, options) = (global.optionalTimeout, global.optionalCall)
     let client = session.client
     // Each call has the limit, too, but there are many calls.
     let asking = Task { () -> BundleOutlook? in
-      let options = CallOptions(timeout: limit)
       guard
         var outlook = try? await of(
           bundle, beside: folder, file: file, isRemote: isRemote, client, options)
       else { return nil }
       guard isRemote || folder != nil else { return outlook }
-      let host = await BundleHost.ask(client, within: limit)
+      let host = await BundleHost.ask(client, options)
       guard let target = folder ?? host.firstFolder else {
         outlook.isHostKnown = false
         return outlook

@@ -214,8 +214,7 @@ struct BundleStanding: Hashable, Sendable {
   /// The folder of bundles from which a host runs a bundle; nil if no host is known to run it.
   static func folder(of bundle: String, _ global: GlobalOptions) async -> String? {
     guard let session = try? global.session() else { return nil }
-    let limit = min(global.limit ?? .seconds(2), .seconds(2))
-    let standing = await shown(bundle, session.client, CallOptions(timeout: limit))
+    let standing = await shown(bundle, session.client, global.optionalCall)
     await session.client.close()
     return standing?.folder
   }
@@ -225,9 +224,8 @@ struct BundleStanding: Hashable, Sendable {
   static func rival(
     of bundle: String, installedIn folder: String, _ host: BundleHost, _ global: GlobalOptions
   ) async -> String? {
-    guard let session = try? global.session() else { return nil }
-    let limit = min(global.limit ?? .seconds(2), .seconds(2))
-    let standing = await shown(bundle, session.client, CallOptions(timeout: limit))
+    guard host.isRunning, let session = try? global.session() else { return nil }
+    let standing = await shown(bundle, session.client, global.optionalCall)
     await session.client.close()
     return rival(of: bundle, standing?.holder, installedIn: folder, host)
   }
@@ -275,7 +273,7 @@ struct BundleStanding: Hashable, Sendable {
   static func all(_ global: GlobalOptions) async -> [String: BundleStanding] {
     guard let path = try? SocketPath.discover(explicit: global.socket) else { return [:] }
     let client = WidgetClient(socketPath: path)
-    let options = CallOptions(timeout: global.limit ?? .seconds(3))
+    let options = CallOptions(timeout: global.limit ?? GlobalOptions.optionalTimeoutMax)
     let known = await all(client, ReadMask.all, options)
     await client.close()
     return Dictionary(known) { _, later in later }

@@ -50,7 +50,8 @@ struct StatusCommand: AsyncParsableCommand {
       report.revision = answers.revision
       report.store = answers.store
       if answers.stats != nil {
-        report.host = await BundleHost.ask(global)
+        report.host = await BundleHost.ask(
+          WidgetClient(socketPath: choice.path), within: global.limit ?? Facts.callTimeout)
         if case .running = report.host {
           let standings = await BundleStanding.all(at: choice.path)
           report.failedBundles = standings.filter(\.hasFailed).map(\.title)
