@@ -195,6 +195,28 @@ import WidgetTransport
     }
   }
 
+  @Test func `a request after a lowered limit is late before an earlier request`() async throws {
+    let long = Self.limits { $0.requestMilliseconds = 1_000_000 }
+    try await withServer(limits: long) { server in
+      let ended = try server.onLoop { service in
+        let ended = Ended()
+        let first = service.incompleteRequests.account(of: .current)
+        _ = first.hold(1)
+        service.context.reconfigure(Self.limits { $0.requestMilliseconds = 1 }, .error)
+        let second = service.incompleteRequests.account(of: .current)
+        second.endLate = {
+          ended.passes.append(0)
+          return true
+        }
+        _ = second.hold(1)
+        ended.accounts = [first, second]
+        return ended
+      }
+      try server.eventually { _ in !ended.passes.isEmpty }
+      try server.onLoop { _ in _ = ended.accounts[0].hold(0) }
+    }
+  }
+
   @Test func `bytes that may stay uncounted have to be complete in time`() async throws {
     let limits = Self.limits { $0.incompleteBytesPerUIDMax = 100 }
     try await withServer(limits: limits) { server in

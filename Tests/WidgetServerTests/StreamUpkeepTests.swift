@@ -258,6 +258,22 @@ import WidgetStorage
     }
   }
 
+  @Test func `a blob after a lowered limit expires before an earlier blob`() async throws {
+    try await withServer(limits: .with { $0.blobIdleSeconds = 3_600 }) { server in
+      let client = try server.connect()
+      for idleSeconds in [3_600, 60] {
+        try server.onLoop { service in
+          service.context.reconfigure(.with { $0.blobIdleSeconds = idleSeconds }, .error)
+        }
+        _ = try client.call(
+          "UploadBlob", UploadBlobRequest(data: [1]), as: UploadBlobResponse.self,
+          service: "widgetd.v1.BlobService")
+      }
+      let isSoon = try server.onLoop { $0.blobs.nextExpiry < .now() + .minutes(10) }
+      #expect(isSoon)
+    }
+  }
+
   @Test func `a stream that is left at a handover has no timers any more`() async throws {
     try await withServer { server in
       let (hasFired, isDone) = (Box(false), Box(false))

@@ -6,6 +6,8 @@ final class Blobs {
   private let context: ServiceContext
   private var table: BlobTable
   private var timer: Scheduled<Void>?
+  /// The time of the timer.
+  private(set) var nextExpiry = NIODeadline.distantFuture
   /// The users whose slices will free a part of a file.
   private var freeing: Set<UInt32> = []
 
@@ -54,7 +56,10 @@ final class Blobs {
   /// expired blobs before the timer does.
   private func scheduleExpiry() {
     freeFiles()
-    guard timer == nil, let expiry = table.nextExpiry else { return }
+    // With a limit that was lowered, a blob can expire before all earlier ones.
+    guard let expiry = table.nextExpiry, timer == nil || expiry < nextExpiry else { return }
+    timer?.cancel()
+    nextExpiry = expiry
     timer = context.schedule(at: expiry) {
       self.timer = nil
       self.expire(at: .now())

@@ -14,6 +14,8 @@ final class IncompleteRequests {
   private var bytesByLevel: [AccessPolicy.Level: Int] = [:]
   private var waiting: [ObjectIdentifier: IncompleteRequest] = [:]
   private var timer: Scheduled<Void>?
+  /// The time of the timer.
+  private var nextSearch = NIODeadline.distantFuture
 
   /// The minimum time between two searches for late requests.
   private static let searchInterval = TimeAmount.seconds(1)
@@ -76,6 +78,13 @@ final class IncompleteRequests {
     guard waits else { return waiting[ObjectIdentifier(account)] = nil }
     account.deadline = nextDeadline
     waiting[ObjectIdentifier(account)] = account
+    // With a limit that was lowered, a request can be due before all earlier ones.
+    if account.isTimed,
+      max(account.deadline, .now() + IncompleteRequests.searchInterval) < nextSearch
+    {
+      timer?.cancel()
+      timer = nil
+    }
     scheduleSearch()
   }
 
@@ -88,7 +97,8 @@ final class IncompleteRequests {
   private func scheduleSearch(after interval: TimeAmount = searchInterval) {
     let deadlines = waiting.values.lazy.filter(\.isTimed).map(\.deadline)
     guard timer == nil, let first = deadlines.min() else { return }
-    timer = context.schedule(at: max(first, .now() + interval)) { [self] in
+    nextSearch = max(first, .now() + interval)
+    timer = context.schedule(at: nextSearch) { [self] in
       timer = nil
       let isDone = endLate(at: .now())
       scheduleSearch(after: isDone ? IncompleteRequests.searchInterval : IncompleteRequests.pause)
