@@ -22,9 +22,9 @@ struct Journal {
     case dropRequest(hiding: RequestImage?)
     case renumber(KindName, to: UInt64)
     /// The former registration under a name; nil for none.
-    case kind(KindName, RegisteredKind?, KindSchema?)
+    indirect case kind(KindName, RegisteredKind?, KindSchema?)
     /// The theme before the change.
-    case theme(RevisedTheme)
+    indirect case theme(RevisedTheme)
   }
 
   /// Whether changes append their inverses, so that they can be taken back.

@@ -59,7 +59,9 @@ struct Selection {
     {
       return true
     }
-    return predicate?.mayHaveChanged(for: record, since: cursor) ?? false
+    guard let predicate else { return false }
+    // The removed keys of such a record are not known.
+    return record.replacedRevision > cursor || predicate.mayHaveChanged(for: record, since: cursor)
   }
 }
 

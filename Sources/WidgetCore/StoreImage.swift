@@ -167,6 +167,8 @@ public struct RecordImage: Hashable, Sendable {
   public var failures: [FailureImage]
   /// The start of the problem of its timeline or schedule; nil for none.
   public var timelineProblemTime: Timestamp?
+  /// Readers from before this revision get the widget as a whole.
+  public var replacedRevision: Revision
 
   public init(
     widget: Widget, data: [RevisedEntry], parameters: [RevisedEntry], labelsRevision: Revision,
@@ -174,8 +176,9 @@ public struct RecordImage: Hashable, Sendable {
     transition: Transition?, transitionRevision: Revision, contentRevision: Revision = 0,
     contentIsCut: Bool = false, owners: [FieldOwner]? = nil,
     dataKeysRevision: Revision = 0, timeline: Timeline? = nil, failures: [FailureImage] = [],
-    timelineProblemTime: Timestamp? = nil
+    timelineProblemTime: Timestamp? = nil, replacedRevision: Revision = 0
   ) {
+    self.replacedRevision = replacedRevision
     self.failures = failures
     self.timelineProblemTime = timelineProblemTime
     self.timeline = timeline
@@ -260,7 +263,7 @@ extension RecordImage {
       contentIsCut: record.content?.table.isCut ?? false, owners: record.ownership?.all,
       dataKeysRevision: record.data.keysRevision, timeline: record.timeline,
       failures: record.content?.table.failureTimes.images ?? [],
-      timelineProblemTime: record.moment?.problemTime)
+      timelineProblemTime: record.moment?.problemTime, replacedRevision: record.replacedRevision)
   }
 }
 
@@ -293,6 +296,7 @@ extension Record {
     if let time = image.timelineProblemTime {
       state.moment = Moment(revision: widget.revision, problemTime: time)
     }
+    state.replacedRevision = image.replacedRevision
     state.costBytes = state.cost
     var failures = FailureTimes()
     for failure in image.failures { failures[failure.nodeID, failure.part] = failure.since }

@@ -39,6 +39,8 @@ public struct StoredWidget: Hashable, Sendable {
   public var failures: [StoredFailure]
   /// The start of the problem of its timeline or schedule; nil for none.
   public var timelineProblemTime: Timestamp?
+  /// Readers from before this revision get the widget as a whole.
+  public var replacedRevision: Revision
 
   public init(
     widget: Widget, data: [StoredEntry] = [], parameters: [StoredEntry] = [],
@@ -46,8 +48,9 @@ public struct StoredWidget: Hashable, Sendable {
     statusRevision: Revision = 0, transition: Transition? = nil, transitionRevision: Revision = 0,
     contentRevision: Revision = 0, contentIsCut: Bool = false, owners: [FieldOwner]? = nil,
     dataKeysRevision: Revision = 0, timeline: Timeline? = nil, failures: [StoredFailure] = [],
-    timelineProblemTime: Timestamp? = nil
+    timelineProblemTime: Timestamp? = nil, replacedRevision: Revision = 0
   ) {
+    self.replacedRevision = replacedRevision
     self.failures = failures
     self.timelineProblemTime = timelineProblemTime
     self.timeline = timeline
@@ -92,6 +95,7 @@ extension StoredWidget: ConvertibleMessage {
     }
     timelineProblemTime = try reader.timestamp(
       "timeline_problem_time", c.pointee.timeline_problem_time)
+    replacedRevision = c.pointee.replaced_revision
     if c.pointee.has_owners != 0 {
       owners = try reader.owners("owners", c.pointee.n_owners, c.pointee.owners)
     }
@@ -118,6 +122,7 @@ extension StoredWidget: ConvertibleMessage {
     c.pointee.content_revision = contentRevision
     c.pointee.content_is_cut = contentIsCut ? 1 : 0
     c.pointee.data_keys_revision = dataKeysRevision
+    c.pointee.replaced_revision = replacedRevision
     if let timeline {
       c.pointee.timeline = try writer.message("timeline", timeline)
       c.pointee.timeline_set_time = try writer.timestamp(timeline.setTime)

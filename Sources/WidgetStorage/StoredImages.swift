@@ -15,7 +15,7 @@ extension StoredWidget {
       dataKeysRevision: image.dataKeysRevision, timeline: image.timeline,
       failures: image.failures.map {
         StoredFailure(nodeID: $0.nodeID, part: $0.part, since: $0.since)
-      }, timelineProblemTime: image.timelineProblemTime)
+      }, timelineProblemTime: image.timelineProblemTime, replacedRevision: image.replacedRevision)
   }
 }
 
@@ -39,7 +39,8 @@ extension RecordImage {
       timeline: stored.timeline,
       failures: stored.failures.map {
         FailureImage(nodeID: $0.nodeID, part: $0.part, since: $0.since)
-      }, timelineProblemTime: stored.timelineProblemTime)
+      }, timelineProblemTime: stored.timelineProblemTime,
+      replacedRevision: stored.replacedRevision)
   }
 }
 

@@ -149,4 +149,18 @@ struct SelectionTests {
     let selector = Selector(expression: "data.on")
     #expect(store.events(after: 0, selecting: selector).events.map(\.widgetID) == ["b"])
   }
+
+  @Test func `an expression that reads volatile data selects by it again after a restart`() throws {
+    var image = StoreImage(epoch: 1)
+    var store = Store(image: image)
+    var kind = Kind(name: "v", data: [Field(name: "n", type: .int)])
+    kind.persistence = .volatile
+    try store.register([kind])
+    try store.create("w", kind: "v", data: ["n": .int(1)])
+    image.apply(store.pendingGroup())
+    let cursor = store.revision
+    store = Store(image: image)
+    let selector = Selector(expression: "data.n == 1")
+    #expect(words(try store.changes(since: cursor, selecting: selector)) == ["-w"])
+  }
 }

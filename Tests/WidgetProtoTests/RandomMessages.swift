@@ -166,7 +166,7 @@ struct RandomMessages {
           transitionRevision: number(), contentRevision: number(), contentIsCut: flag(),
           owners: maybe { $0.many { $0.owner() } }, dataKeysRevision: number(),
           timeline: maybe { $0.storedTimeline() }, failures: many { $0.storedFailure() },
-          timelineProblemTime: maybe { $0.time() })),
+          timelineProblemTime: maybe { $0.time() }, replacedRevision: number())),
       Sample(storedFailure()), Sample(owner()),
       Sample(entry()),
       Sample(

@@ -73,6 +73,7 @@ struct ShownContent {
   ) -> Int {
     guard let program else {
       if own != nil { (own, revision) = (nil, record.revision) }
+      if !storedFailures.isEmpty { storedFailures = FailureTimes() }
       return 0
     }
     guard !storedFailures.isEmpty else {

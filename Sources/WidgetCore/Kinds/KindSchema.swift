@@ -343,21 +343,18 @@ final class KindSchema: Sendable {
     patch.set(values)
   }
 
-  /// The patch that removes the values of a widget that are the default, and that nobody owns.
-  ///
-  /// If the kind is removed and registered again, these values become the new default. Otherwise
-  /// nobody could tell them from values that somebody has set.
-  func withoutDefaults(_ record: Record) -> WidgetPatch {
-    var patch = WidgetPatch()
+  /// The fields of a widget that have the default, and that nobody owns.
+  func defaultedFields(of record: Record) -> [(part: FieldOwner.Part, key: String)] {
+    var defaulted: [(part: FieldOwner.Part, key: String)] = []
     for part in [FieldOwner.Part.data, .parameters] {
       for field in fields(of: part)?.list ?? [] {
         guard let value = field.defaultValue, record.value(part, field.name) == value,
           record.ownership?[part.path(field.name)] == nil
         else { continue }
-        patch.unset(part, field.name)
+        defaulted.append((part, field.name))
       }
     }
-    return patch
+    return defaulted
   }
 
   /// Whether the kind declares a field with a type or with choices that a widget's value does not

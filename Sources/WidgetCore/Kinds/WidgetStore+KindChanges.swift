@@ -4,37 +4,34 @@ import WidgetModel
 extension WidgetStore {
   /// Replaces the content of widgets of removed kinds with a table of their data, restores the
   /// values that were set aside, and removes the kinds' defaults. O(all widgets).
+  ///
+  /// If a kind is registered again, the missing values become the new defaults. Otherwise nobody
+  /// could tell former defaults from values that somebody has set. The removed defaults leave no
+  /// tombstones: those of one large kind would push all other removals out.
   mutating func release(
     _ kinds: [KindName: KindSchema], at revision: Revision, time: Timestamp
   ) {
     guard !kinds.isEmpty else { return }
     for slot in records.indices {
       guard let record = records[slot], let former = kinds[record.kind] else { continue }
-      if ReducerFailure.hasMark(record.error) {
-        modify(slot) { state in
-          state.clearMarks(at: revision)
-          state.finish(nil, at: revision, time: time)
-        }
-      }
-      if let timeline = record.timeline, !timeline.asides.isEmpty {
-        modify(slot) { state in
-          state.timeline = timeline.restored
+      let isMarked = ReducerFailure.hasMark(record.error)
+      let defaulted = former.defaultedFields(of: record)
+      let timeline = record.timeline.flatMap { $0.asides.isEmpty ? nil : $0.restored }
+      modify(slot) { state in
+        if isMarked { state.clearMarks(at: revision) }
+        if let timeline {
+          state.timeline = timeline
           state.costBytes = state.cost
-          state.finish(nil, at: revision, time: time)
         }
+        if !defaulted.isEmpty { state.remove(defaulted, at: revision) }
+        state.finish(nil, at: revision, time: time)
       }
-      let withoutDefaults = former.withoutDefaults(record)
-      var patch = withoutDefaults
+      var patch = WidgetPatch()
       patch.restoreValues(of: record, for: nil)
+      guard patch != WidgetPatch() else { continue }
       // If there is no room, the values stay set aside, because nothing may prevent the removal of
       // a kind.
-      var isChanged = false
-      for patch in [patch, withoutDefaults] where !isChanged && patch != WidgetPatch() {
-        isChanged = (try? apply(patch, to: slot, former: nil, at: time)) == true
-      }
-      if !isChanged {
-        modify(slot) { $0.finish(nil, at: revision, time: time) }
-      }
+      _ = try? apply(patch, to: slot, former: nil, at: time)
     }
   }
 

@@ -30,7 +30,7 @@ struct RecordState {
   @Boxed var transition: Transition?
   var transitionRevision: Revision = 0
   /// Readers from before this revision get the widget as a whole, because its former state is lost
-  /// and the changes are unknown.
+  /// and the changes are unknown, or because its removed keys have no tombstones.
   var replacedRevision: Revision = 0
   /// When the widget's family last changed.
   var familyRevision: Revision = 0
@@ -82,6 +82,21 @@ struct RecordState {
   mutating func clearMarks(at revision: Revision) {
     error = WidgetError(joining: error?.all.filter { !ReducerFailure.isMark($0) } ?? [])
     statusRevision = revision
+    costBytes = cost
+  }
+
+  /// Removes fields without tombstones. Readers from before the revision get the whole widget.
+  mutating func remove(
+    _ fields: [(part: FieldOwner.Part, key: String)], at revision: Revision
+  ) {
+    for (part, key) in fields {
+      switch part {
+      case .data: data.remove(key, at: revision)
+      case .parameters: parameters.remove(key, at: revision)
+      case .labels: break
+      }
+    }
+    replacedRevision = revision
     costBytes = cost
   }
 

@@ -7,7 +7,7 @@ import WidgetModel
 /// look-up is O(log n), and adding or purging a key moves O(n) times four bytes.
 ///
 /// A removed key leaves a tombstone (value nil) until it is purged, so that late readers get the
-/// removal.
+/// removal. `remove` leaves none.
 ///
 /// Invariants: `sorted` holds every slot once, in key order; the links hold every slot once, in
 /// descending order of revision; `liveCount` counts the slots with a value.
@@ -88,11 +88,17 @@ struct RevisedMap {
     guard found else { return }
     let slot = sorted[index]
     guard slots[Int(slot)].value == nil, slots[Int(slot)].revision == revision else { return }
-    unlink(slot)
-    sorted.remove(at: index)
-    let last = Int32(slots.count - 1)
-    if slot != last { relocate(last, to: slot) }
-    slots.removeLast()
+    drop(slot, at: index)
+  }
+
+  /// Removes a key without a tombstone. Late readers do not get the removal, so they must get the
+  /// whole map.
+  mutating func remove(_ key: String, at revision: Revision) {
+    let (index, found) = position(of: key)
+    guard found, slots[Int(sorted[index])].value != nil else { return }
+    liveCount -= 1
+    keysRevision = revision
+    drop(sorted[index], at: index)
   }
 
   /// The live keys, sorted.
@@ -137,9 +143,9 @@ struct RevisedMap {
     return keys
   }
 
-  /// Whether anything changed after `cursor`. O(1).
+  /// Whether anything changed after `cursor`, also by `remove`. O(1).
   func hasChanges(since cursor: Revision) -> Bool {
-    newest >= 0 && slots[Int(newest)].revision > cursor
+    keysRevision > cursor || (newest >= 0 && slots[Int(newest)].revision > cursor)
   }
 
   /// Every entry with its revision, tombstones included, by key.
@@ -200,6 +206,15 @@ struct RevisedMap {
     let (older, newer) = (slots[Int(slot)].older, slots[Int(slot)].newer)
     if older >= 0 { slots[Int(older)].newer = newer } else { oldest = newer }
     if newer >= 0 { slots[Int(newer)].older = older } else { newest = older }
+  }
+
+  /// Removes a slot, which is at an index of `sorted`.
+  private mutating func drop(_ slot: Int32, at index: Int) {
+    unlink(slot)
+    sorted.remove(at: index)
+    let last = Int32(slots.count - 1)
+    if slot != last { relocate(last, to: slot) }
+    slots.removeLast()
   }
 
   /// Moves a linked slot to the place of an unlinked one.

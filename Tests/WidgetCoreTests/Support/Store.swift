@@ -301,6 +301,10 @@ struct Store {
     return box.store.takeDroppedKinds()
   }
 
+  func mayForgetRemovals(since cursor: Revision) -> Bool {
+    box.store.mayForgetRemovals(since: cursor)
+  }
+
   func hasRemovals(since cursor: Revision, moreThan limit: Int) -> Bool {
     box.store.hasRemovals(since: cursor, moreThan: limit)
   }

@@ -188,7 +188,7 @@ void   widgetd__storage__v1__stored_tombstone__free_unpacked
   assert(message->base.descriptor == &widgetd__storage__v1__stored_tombstone__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[19] =
+static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[20] =
 {
   {
     "widget",
@@ -418,6 +418,18 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "replaced_revision",
+    21,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__Storage__V1__StoredWidget, replaced_revision),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name[] = {
   10,   /* field[10] = content_is_cut */
@@ -431,6 +443,7 @@ static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name
   2,   /* field[2] = parameters */
   5,   /* field[5] = position_revision */
   4,   /* field[4] = presence_revision */
+  19,   /* field[19] = replaced_revision */
   6,   /* field[6] = status_revision */
   14,   /* field[14] = timeline */
   16,   /* field[16] = timeline_asides */
@@ -444,7 +457,7 @@ static const ProtobufCIntRange widgetd__storage__v1__stored_widget__number_range
 {
   { 1, 0 },
   { 18, 16 },
-  { 0, 19 }
+  { 0, 20 }
 };
 const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor =
 {
@@ -454,7 +467,7 @@ const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor
   "Widgetd__Storage__V1__StoredWidget",
   "widgetd.storage.v1",
   sizeof(Widgetd__Storage__V1__StoredWidget),
-  19,
+  20,
   widgetd__storage__v1__stored_widget__field_descriptors,
   widgetd__storage__v1__stored_widget__field_indices_by_name,
   2,  widgetd__storage__v1__stored_widget__number_ranges,

@@ -58,10 +58,11 @@ struct  Widgetd__Storage__V1__StoredWidget
   size_t n_failures;
   Widgetd__Storage__V1__StoredFailure **failures;
   Google__Protobuf__Timestamp *timeline_problem_time;
+  uint64_t replaced_revision;
 };
 #define WIDGETD__STORAGE__V1__STORED_WIDGET__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__storage__v1__stored_widget__descriptor) \
-    , NULL, 0,NULL, 0,NULL, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0,NULL, 0, NULL, NULL, 0,NULL, 0,NULL, NULL }
+    , NULL, 0,NULL, 0,NULL, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0,NULL, 0, NULL, NULL, 0,NULL, 0,NULL, NULL, 0 }
 
 
 struct  Widgetd__Storage__V1__StoredFailure
