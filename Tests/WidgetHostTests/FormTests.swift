@@ -210,6 +210,37 @@ struct FormTests {
     #expect(scene.instance.failures.count == 1)
   }
 
+  /// The refusal of any form counted.
+  @Test func `only the newest refusal of the same action is in the log as again`() throws {
+    var scene = try Scene(
+      """
+      actions:
+        save: {do: [{http: "http://a.example/"}]}
+        send: {do: [{http: "http://a.example/"}]}
+      content:
+        stack:
+          - {form: [{input: title, required: true}], id: f, on: {submit: save}}
+          - {form: [{input: title, required: true}], id: g, on: {submit: send}}
+          - {form: [{input: title, required: true}], id: h, on: {submit: save}}
+      """, permissions: ActionTests.hosts)
+    let submissions: [(node: String, values: ValueMap)] = [
+      ("f", [:]), ("g", [:]), ("h", ["extra": .int(1)]), ("f", [:]), ("h", [:]),
+    ]
+    var lines: [String] = []
+    for (node, values) in submissions {
+      scene.pass(.seconds(5))
+      try scene.event("submit", node: node, ["values": .map(values)], wantsOutcome: true)
+      lines += reports(&scene)
+    }
+    let start = "bundle b: widget w: action"
+    #expect(
+      lines == [
+        "\(start) save: title is needed.", "\(start) send: title is needed.",
+        "\(start) save: title is needed. The form has no field \"extra\".",
+        "\(start) save: title is needed.", "\(start) save: title is needed. (again)",
+      ])
+  }
+
   @Test func `an accepted form ends the refusal, also if the action does nothing`() throws {
     var scene = try Scene(
       """

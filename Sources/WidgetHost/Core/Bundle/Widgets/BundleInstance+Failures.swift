@@ -71,13 +71,26 @@ extension BundleInstance {
     if reported?.status.code != status.code {
       effects.append(.report(words))
     } else if cause != .time || known?.isCleared == true, allowances.takeReport() {
-      let isSame = reported?.status.message == status.message
+      let last = key.isForm ? newestRefusal(id, like: key) : known
+      let isSame = last?.status.message == status.message
       effects.append(.report(isSame ? "\(words) (again)" : words))
     }
     standing.set(id, key, failure)
     widgets.touch(id)
     if case .source(let index) = key, known == nil { armStaleness(id, index) }
     return status
+  }
+
+  /// The newest refusal of any form of an action. Lines of the log name the action, and not the
+  /// form.
+  private func newestRefusal(_ id: WidgetID, like key: FailureKey) -> StandingFailure? {
+    guard case .form(let action, _) = key else { return nil }
+    let refusals = standing[id].filter { entry in
+      if case .form(action, _) = entry.key { true } else { false }
+    }
+    return refusals.max {
+      ($0.value.begun, "\($0.key)") < ($1.value.begun, "\($1.key)")
+    }?.value
   }
 
   /// Somebody has changed the errors of a widget: a client, or another part of the host.
