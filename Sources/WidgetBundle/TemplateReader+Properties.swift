@@ -321,11 +321,16 @@ extension TemplateReader {
 }
 
 extension CompiledExpression {
-  /// The keys of `data` whose values the expression uses.
+  /// The keys of `data` that the expression uses in any way that null can break. Only `data.KEY ==
+  /// null` and tests whether `data` has the key have a result for null.
   fileprivate var dataKeys: Set<String> {
     var keys: Set<String> = []
-    for use in uses where use.kind == .value && use.reference.variable == "data" {
-      if case .field(let key)? = use.reference.path.first { keys.insert(key) }
+    for use in uses where use.reference.variable == "data" {
+      let path = use.reference.path
+      guard case .field(let key)? = path.first, use.kind == .value || path.count > 1 else {
+        continue
+      }
+      keys.insert(key)
     }
     return keys
   }

@@ -96,4 +96,25 @@ extension FailureTests {
     scene.tell(.failed(try need(scene.fileRequest()).id, Failure("NOT_FOUND", "there is no file")))
     #expect(error(scene)?.reason == "SOURCE_FAILED")
   }
+
+  @Test(arguments: [
+    ("string(size(data.items))", true), ("\"a\" in data.items ? \"x\" : \"y\"", true),
+    ("data.items.exists(k, k == \"a\") ? \"x\" : \"y\"", true),
+    ("data.items.a == null ? \"x\" : \"y\"", true),
+    ("has(data.items.a) ? \"x\" : \"y\"", true),
+    ("has(data.items) ? \"x\" : \"y\"", false),
+    ("null != data.items ? \"x\" : \"y\"", false),
+  ])
+  func `a placeholder that is shown counts, however the binding uses the data`(
+    expression: String, isShown: Bool
+  ) throws {
+    var scene = try Scene(
+      """
+      data: {items: {type: map}}
+      sources: {items: {file: "${bundle}/items", parse: json, set: {items: result}}}
+      content: {label: {from: '\(expression)', placeholder: "--"}}
+      """)
+    scene.tell(.failed(try need(scene.fileRequest()).id, Failure("NOT_FOUND", "there is no file")))
+    #expect((error(scene) == nil) == isShown)
+  }
 }
