@@ -16,8 +16,8 @@ public struct SettableData: Hashable, Sendable {
 
   /// The defaults of the data, by kind. Null for data without a default.
   public private(set) var kinds: [KindName: ValueMap] = [:]
-  /// The kinds that only former versions had.
-  private var formerKinds: Set<KindName> = []
+  /// The kinds that only former versions had, those of later versions first.
+  private var formerKinds: [KindName] = []
 
   public init() {}
 
@@ -45,39 +45,51 @@ public struct SettableData: Hashable, Sendable {
 
   /// Adds the kinds of a former version. Kinds that this has stay as they are.
   public mutating func add(_ former: SettableData) {
-    for (kind, data) in former.kinds where kinds[kind] == nil {
-      kinds[kind] = data
-      formerKinds.insert(kind)
+    for kind in former.newestFirst where kinds[kind] == nil {
+      kinds[kind] = former.kinds[kind]
+      formerKinds.append(kind)
     }
   }
 
   /// Forgets all other kinds.
   public mutating func keep(only names: Set<KindName>) {
     kinds = kinds.filter { names.contains($0.key) }
-    formerKinds.formIntersection(names)
+    formerKinds.removeAll { !names.contains($0) }
   }
 
   /// The names of the kinds, in order.
   public var names: [KindName] { kinds.keys.sorted { $0.rawValue < $1.rawValue } }
 
+  /// The names of the kinds: those of the last version, in order, before those of former ones.
+  private var newestFirst: [KindName] {
+    let former = Set(formerKinds)
+    return names.filter { !former.contains($0) } + formerKinds
+  }
+
   /// The data for the widget `bundle/ID`.
   public var value: Value {
-    var all: [ValueMap.Entry] = []
+    .map(ValueMap(withinLimits.kinds.map { .init(key: $0.key.rawValue, value: .map($0.value)) }))
+  }
+
+  /// The part of the data that `value` has.
+  public var withinLimits: SettableData {
+    var fitting: [KindName: ValueMap] = [:]
     var bytes = 0
-    let present = names.filter { !formerKinds.contains($0) }
-    for kind in present + names.filter({ formerKinds.contains($0) }) {
+    for kind in newestFirst {
       guard let data = kinds[kind] else { continue }
-      let kept = data.entries.filter {
+      let entries = data.entries.filter {
         $0.value.costBytes <= SettableData.defaultBytesMax
           && $0.value.isNested(atMost: SettableData.depthMax)
       }
-      let entry = ValueMap.Entry(key: kind.rawValue, value: .map(ValueMap(kept)))
-      let cost = entry.value.costBytes
+      let cost = kind.rawValue.utf8.count + Value.map(ValueMap(entries)).costBytes
       guard bytes + cost <= SettableData.bytesMax else { continue }
       bytes += cost
-      all.append(entry)
+      fitting[kind] = ValueMap(entries)
     }
-    return .map(ValueMap(all))
+    var kept = SettableData()
+    kept.kinds = fitting
+    kept.formerKinds = formerKinds.filter { fitting[$0] != nil }
+    return kept
   }
 }
 

@@ -118,8 +118,11 @@ struct FormerDataTests {
       remembered(try bundle(kind("own", 1), id: "c"), in: "/b/x"),
     ]
     #expect(state.remembered(known, at: now).handedOver == ["b -> c"])
+    _ = state.declared(generation: generation, refusal: nil, at: now)
+    // Two widgets follow their defaults. Of the others, one was set to the former default.
     let widgets = [
-      try widget("v", "own", 1), try widget("w", "other", 1), try widget("x", "other", 7),
+      try widget("f", "own", 7), try widget("g", "other", 7), try widget("v", "own", 50),
+      try widget("w", "other", 1),
     ]
     let told = state.handle(.snapshot(widgets), generation: generation, at: now)
     let lines = Self.lines(told)
@@ -209,6 +212,20 @@ struct FormerDataTests {
     #expect(Self.lines(state.handle(.snapshot(widgets), generation: third, at: now)).isEmpty)
   }
 
+  /// The refusal ends the watch, so the instance is told that it has no widgets.
+  @Test mutating func `a refusal does not end the comparison of defaults`() throws {
+    let generation = try edit(try bundle(Self.kind("k", 7)), 1)
+    let former = try bundle(Self.kind("k", 1))
+    _ = state.remembered([remembered(former, in: "/b/x")], at: now)
+    _ = state.handle(.snapshot([]), generation: generation, at: now)
+    _ = state.declared(generation: generation, refusal: "no", at: now)
+    _ = state.declared(generation: generation, refusal: nil, at: now)
+    let widgets = [try widget("new", "k", 7), try widget("set", "k", 50)]
+    let told = Self.lines(state.handle(.snapshot(widgets), generation: generation, at: now))
+    #expect(told.count == 1)
+    #expect(told.first?.contains("no effect on set: the field was set;") == true)
+  }
+
   // MARK: The log about dropped kinds
 
   private static func drops(_ outputs: [HostState.Output]) -> [String] {
@@ -245,15 +262,73 @@ struct FormerDataTests {
     let told = Self.drops(state.declared(generation: last, refusal: nil, at: now))
     #expect(
       told == [
-        "bundle b: the file no longer has the kind \"k\", so 2 widgets lose their content, but keep"
-          + " the values that somebody has set: foreign, mine; to get the content back, put the kind"
-          + " into the file again, or into another bundle"
+        "bundle b: the file no longer has the kind \"k\", so 2 widgets lose their content, and keep"
+          + " only values that differ from the default: foreign, mine; to get the content back, put"
+          + " the kind into the file again, or into another bundle"
       ])
     let again = state.declared(generation: last, refusal: nil, at: now)
     #expect(Self.drops(again).isEmpty)
-    let next = try edit(try bundle(Self.new), 4)
-    let more = Self.drops(state.declared(generation: next, refusal: nil, at: now))
-    #expect(more == ["bundle b: the file no longer has the kind \"other\"; no widget needs it"])
+  }
+
+  /// What the host knows of the widgets of a kind that is dropped.
+  enum Knowledge: CaseIterable { case none, refused, away, complete }
+
+  /// The host said that no widget needs the kind, although it had not heard of any widgets.
+  @Test(arguments: Knowledge.allCases)
+  mutating func `the log says that no widget needs a kind only if all widgets are known`(
+    knowledge: Knowledge
+  ) throws {
+    _ = state.remembered([], at: now)
+    _ = state.daemonIsBack(at: now)
+    let first = try edit(try bundle(Self.old), 1)
+    _ = state.declared(generation: first, refusal: nil, at: now)
+    if knowledge != .none { _ = state.handle(.snapshot([]), generation: first, at: now) }
+    if knowledge == .refused {
+      _ = state.declared(generation: first, refusal: "no", at: now)
+    }
+    if knowledge == .away { _ = state.daemonIsAway(at: now) }
+    let next = try edit(try bundle(Self.new), 2)
+    let start = "bundle b: the file no longer has the kind \"old\""
+    let claim = knowledge == .complete ? "; no widget needs it" : ""
+    let told = Self.drops(state.declared(generation: next, refusal: nil, at: now))
+    #expect(told == ["\(start)\(claim)"])
+  }
+
+  @Test mutating func `a kind that goes while the daemon is away has a line`() throws {
+    _ = state.remembered([], at: now)
+    let (other, k) = (Self.kind("other", 1), Self.kind("k", 1))
+    let first = try edit(try bundle("\(other), \(k)"), 1)
+    _ = state.declared(generation: first, refusal: nil, at: now)
+    _ = state.handle(.snapshot([try widget("w", "k", 5)]), generation: first, at: now)
+    _ = try edit(try bundle(other), 2)
+    _ = try edit(try bundle("\(other), \(k)"), 3)
+    let last = try edit(try bundle(other), 4)
+    let told = Self.drops(state.declared(generation: last, refusal: nil, at: now))
+    #expect(told.count == 1)
+    #expect(told.first?.contains("so 1 widget loses its content, and keeps") == true)
+    #expect(told.first?.contains(": w; to get the content back") == true)
+  }
+
+  @Test mutating func `a kind that goes while no host runs has a line`() throws {
+    let generation = try edit(try bundle(Self.new), 1)
+    let known = remembered(try bundle("\(Self.old), \(Self.new)"), in: "/b/x")
+    _ = state.remembered([known], at: now)
+    let told = Self.drops(state.declared(generation: generation, refusal: nil, at: now))
+    #expect(told == ["bundle b: the file no longer has the kind \"old\""])
+  }
+
+  @Test mutating func `the log names another bundle that has the dropped kind`() throws {
+    _ = state.remembered([], at: now)
+    let (other, k) = (Self.kind("other", 1), Self.kind("k", 1))
+    let first = try edit(try bundle("\(other), \(k)"), 1)
+    _ = state.declared(generation: first, refusal: nil, at: now)
+    _ = state.handle(.snapshot([try widget("w", "k", 5)]), generation: first, at: now)
+    let heir = try edit(try bundle(k, id: "c"), 1, in: "/b/y")
+    _ = state.declared(generation: heir, refusal: "kind k belongs to bundle b", at: now)
+    let last = try edit(try bundle(other), 2)
+    let told = Self.drops(state.declared(generation: last, refusal: nil, at: now))
+    #expect(
+      told == ["bundle b: the file no longer has the kind \"k\"; bundle c has it, too"])
   }
 
   @Test mutating func `a refused version drops no kind`() throws {
@@ -296,6 +371,18 @@ struct FormerDataTests {
     #expect(SettableData(data.value).names.map(\.rawValue) == ["z"])
   }
 
+  /// They grew with every kind that a file once had.
+  @Test mutating func `the dropped kinds have a limit, and the newest ones stay`() throws {
+    _ = state.remembered([], at: now)
+    for number in 0...4 {
+      let generation = try edit(try large([("k\(number)", 30)]), UInt64(number))
+      _ = state.declared(generation: generation, refusal: nil, at: now)
+    }
+    let dropped = state.formerData.dropped(by: "b")
+    #expect(dropped.names.map(\.rawValue) == ["k2", "k3"])
+    #expect(SettableData(dropped.value).names == dropped.names)
+  }
+
   /// `1` and `1.0` differ, so a default that changes its type in the codec would look edited.
   @Test mutating func `an integer and a double keep apart`() throws {
     let file = try bundle(
@@ -305,6 +392,7 @@ struct FormerDataTests {
     #expect(kept == ["i": .int(1), "d": .double(1), "e": .double(1)])
     let generation = try edit(file, 1)
     _ = state.remembered([remembered(file, in: "/b/x")], at: now)
+    _ = state.declared(generation: generation, refusal: nil, at: now)
     let widget = Widget(
       id: try #require(WidgetID("w")), kind: kind,
       data: ["i": .int(2), "d": .double(2), "e": .double(2)])

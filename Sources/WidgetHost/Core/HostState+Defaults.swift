@@ -11,7 +11,8 @@ struct FormerData: Sendable {
   /// The data of the last version that the daemon has taken, by bundle.
   private var provided: [String: SettableData] = [:]
   /// The data of the kinds that such a version had, and that the daemon has from no bundle any more. If
-  /// a bundle has the kind again, its defaults are compared with these.
+  /// a bundle has the kind again, its defaults are compared with these. The newest kinds within the
+  /// limits of the written value.
   private var dropped: [String: SettableData] = [:]
 
   subscript(id: String) -> SettableData? { last[id] }
@@ -19,14 +20,20 @@ struct FormerData: Sendable {
   /// The dropped kinds of a bundle.
   func dropped(by id: String) -> SettableData { dropped[id] ?? SettableData() }
 
+  /// The kinds of the last version that the daemon has taken.
+  func provided(by id: String) -> [KindName] { provided[id]?.names ?? [] }
+
   /// An earlier host ran a bundle.
   ///
   /// - Parameter dropped: the kinds that earlier versions had.
   mutating func remember(_ data: SettableData, dropped: SettableData, of id: String) {
     last[id] = data
-    provided[id] = data
     self.dropped[id] = dropped
     uncompared[id, default: SettableData()].add(data)
+    // A dropped kind is in both while widgets of it wait for their removal.
+    var taken = data
+    taken.keep(only: Set(data.names).subtracting(dropped.names))
+    provided[id] = taken
   }
 
   /// The file has kinds that the version before lacked. The daemon may not have taken that version, so
@@ -43,13 +50,14 @@ struct FormerData: Sendable {
     for other in [id] + dropped.keys.sorted().filter({ $0 != id }) {
       compare(dropped(by: other), only: names.subtracting(former.names), with: id)
     }
-    var gone = dropped(by: id)
-    gone.add(former)
+    var gone = former
+    gone.add(dropped(by: id))
     dropped[id] = gone
     provided[id] = data
     for other in dropped.keys.sorted() {
-      let left = Set(dropped(by: other).names).subtracting(names)
-      dropped[other]?.keep(only: left)
+      var left = dropped(by: other)
+      left.keep(only: Set(left.names).subtracting(names))
+      dropped[other] = left.withinLimits
     }
   }
 
@@ -90,7 +98,8 @@ struct FormerData: Sendable {
     gone.add(dropped(by: id))
     gone.keep(only: Set(gone.names).subtracting(provided))
     forget(id)
-    dropped[heir, default: SettableData()].add(gone)
+    gone.add(dropped(by: heir))
+    dropped[heir] = gone.withinLimits
     compare(former, only: Set(former.names).subtracting(provided), with: heir)
   }
 
@@ -123,11 +132,20 @@ extension HostState {
   /// The same for a version that this host did not see, or that had another id, and for kinds that the
   /// file has again. The widgets are known now, and the daemon has let them follow the new defaults.
   mutating func lateKeptDefaults(of id: String) -> [String] {
-    guard let instance = running[id]?.instance, let former = formerData.takeUncompared(of: id)
+    // Before that, others can have the kinds, and the instance knows no widgets.
+    guard running[id]?.isTaken == true, let instance = running[id]?.instance,
+      let former = formerData.takeUncompared(of: id)
     else { return [] }
     return keptDefaults(of: instance.bundle, since: former.kinds, among: instance) { _, _ in
       false
     }
+  }
+
+  /// The same, when the daemon takes a version whose widgets it has told already. Otherwise the
+  /// next snapshot brings the lines.
+  mutating func keptDefaultsOfTaken(_ id: String) -> [Output] {
+    guard running[id]?.instance.sortedIDs.isEmpty == false else { return [] }
+    return lateKeptDefaults(of: id).map { .report("bundle \(id): \($0)") }
   }
 
   /// A line for each field with another default than before, if widgets have another value.

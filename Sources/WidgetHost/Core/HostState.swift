@@ -222,7 +222,7 @@ public struct HostState: Sendable {
     // They stay until the daemon has taken the new version.
     if let before {
       running.set(bundle.id, edits: before.edits)
-      running.set(bundle.id, dropping: HostState.droppedKinds(of: before, by: bundle))
+      running.set(bundle.id, formerWidgets: formerWidgets(of: before))
       formerData.replace(before.settable, of: bundle.id, wasTaken: before.isTaken)
     }
     let kinds = Set(bundle.kinds.map(\.kind.name))
@@ -322,10 +322,11 @@ public struct HostState: Sendable {
     guard let id = running.id(of: generation), let current = running[id] else { return [] }
     guard let refusal else {
       running.taken(id)
+      let drops = reportDroppedKinds(of: id)
       formerData.taken(current.settable, of: id)
       forgetFormerKinds(of: id)
       let shown = current.refusal == nil ? [] : showRefusal(nil, of: current, at: now)
-      let outputs = shown + reportDroppedKinds(of: id) + reportAwaitedKinds()
+      let outputs = shown + drops + reportAwaitedKinds() + keptDefaultsOfTaken(id)
       guard let told = current.told else { return outputs + standing() }
       // If an earlier version runs in the place of a refused one, the problem of the file stays.
       if current.refused == nil, folders[current.folder]?.problem == told {
@@ -406,7 +407,10 @@ public struct HostState: Sendable {
     let effects = running.change(id) { $0.handle(input, at: now) } ?? []
     for loss in losses { running.lost(loss, of: id, countMax: limits.failuresShownMax) }
     var lines = losses
-    if case .snapshot = input { lines += lateKeptDefaults(of: id) }
+    if case .snapshot = input {
+      running.toldWidgets(of: id)
+      lines += lateKeptDefaults(of: id)
+    }
     var outputs =
       lines.map { Output.report("bundle \(id): \($0)") } + effects.map { Output.effect($0) }
     outputs += registrations.outputs

@@ -32,8 +32,11 @@ struct RunningBundle: Sendable {
   fileprivate(set) var heldKinds: Set<KindName> = []
   /// The edits of the file that have no effect, because somebody else has set the fields.
   fileprivate(set) var edits: [BundleClaims.KeptField] = []
-  /// The kinds that the last version had. The log names them when the daemon has taken this version.
-  fileprivate(set) var droppedKinds: [DroppedKind] = []
+  /// The widgets of the last version that the daemon has taken, until it has taken this one. The
+  /// log names those of dropped kinds.
+  fileprivate(set) var formerWidgets: FormerWidgets?
+  /// Whether the daemon has told all widgets since it has taken this version.
+  fileprivate(set) var knowsWidgets = false
   /// The kinds of its widgets that the file lacks.
   let foreignKinds: Set<KindName>
   /// Whether these kinds are registered. A kind is left out until the daemon has told a widget of it.
@@ -125,15 +128,20 @@ struct RunningBundles: Sendable {
 
   mutating func set(_ id: String, edits: [BundleClaims.KeptField]) { bundles[id]?.edits = edits }
 
-  mutating func set(_ id: String, dropping kinds: [DroppedKind]) {
-    bundles[id]?.droppedKinds = kinds
+  mutating func set(_ id: String, formerWidgets widgets: FormerWidgets?) {
+    bundles[id]?.formerWidgets = widgets
   }
 
-  /// The dropped kinds that the log has not named yet.
-  mutating func takeDroppedKinds(of id: String) -> [DroppedKind] {
-    guard let kinds = bundles[id]?.droppedKinds else { return [] }
-    bundles[id]?.droppedKinds = []
-    return kinds
+  mutating func takeFormerWidgets(of id: String) -> FormerWidgets? {
+    let widgets = bundles[id]?.formerWidgets
+    bundles[id]?.formerWidgets = nil
+    return widgets
+  }
+
+  /// The daemon has told all widgets of a bundle's kinds. A version that the daemon has not taken
+  /// may not see those of others.
+  mutating func toldWidgets(of id: String) {
+    if bundles[id]?.isTaken == true { bundles[id]?.knowsWidgets = true }
   }
 
   // MARK: The daemon
@@ -197,6 +205,16 @@ struct RunningBundles: Sendable {
     }
   }
 
+  /// The first other bundle with a kind, by id. Versions that the daemon has refused count, too: a
+  /// reason can be that the kind belongs to this bundle.
+  func bundle(declaring kind: KindName, except id: String) -> String? {
+    ids.first { other in
+      guard other != id, let bundle = bundles[other] else { return false }
+      let versions = [bundle.instance.bundle] + (bundle.refused.map { [$0] } ?? [])
+      return versions.contains { $0.kinds.contains { $0.kind.name == kind } }
+    }
+  }
+
   /// The kinds of all bundles that run, or are about to run.
   var kinds: Set<KindName> {
     let kinds = bundles.values.filter { $0.refusal == nil }.flatMap(\.instance.bundle.kinds)
@@ -221,6 +239,7 @@ struct RunningBundles: Sendable {
 
   /// The daemon refuses the only version.
   mutating func refused(_ id: String, problem: String) {
+    bundles[id]?.knowsWidgets = false
     bundles[id]?.refusal = problem
     bundles[id]?.told = problem
   }
