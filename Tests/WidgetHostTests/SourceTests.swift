@@ -33,6 +33,23 @@ struct SourceTests {
     #expect(scene.webRequest() == nil)
   }
 
+  /// While the host restores a kind that somebody has removed, widgets lack its defaults.
+  @Test func `expressions have the defaults of data and parameters that a widget lacks`() throws {
+    var scene = try Scene(
+      """
+      parameters: {step: {type: int, default: 2}}
+      data: {n: 0}
+      sources: {count: {value: =data.n + parameters.step, every: 1s, set: {n: result}}}
+      """)
+    #expect(scene["n"] == .int(2))
+    scene.pass(.seconds(1))
+    #expect(scene["n"] == .int(4))
+    try scene.change { $0.data["n"] = nil }
+    scene.pass(.seconds(1))
+    #expect(scene.widget?.error == nil)
+    #expect(scene["n"] == .int(2))
+  }
+
   @Test func `a source is not read again because of data that it sets`() throws {
     var scene = try Scene(
       """

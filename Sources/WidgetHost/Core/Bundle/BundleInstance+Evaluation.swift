@@ -14,8 +14,8 @@ extension BundleInstance {
       throw Failure("NOT_FOUND", "the widget \(id) was removed")
     }
     return BundleScope.Moment(
-      widget: widget, event: event, row: row, result: result, error: error, now: now.wall,
-      bundleID: bundle.id, bundleVersion: bundle.version)
+      widget: facts(of: id)?.completed(widget) ?? widget, event: event, row: row, result: result,
+      error: error, now: now.wall, bundleID: bundle.id, bundleVersion: bundle.version)
   }
 
   mutating func value(

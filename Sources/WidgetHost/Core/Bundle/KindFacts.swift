@@ -52,6 +52,19 @@ struct KindFacts: Sendable {
     handlesErrors || handledActions.contains(action)
   }
 
+  /// The widget with the defaults of missing data and parameters, for expressions. The daemon
+  /// removes the defaults with a kind. Until the host has restored the kind, widgets lack them.
+  func completed(_ widget: Widget) -> Widget {
+    var widget = widget
+    for field in kind.kind.data where widget.data[field.name] == nil {
+      if let value = field.defaultValue { widget.data[field.name] = value }
+    }
+    for field in kind.kind.parameters where widget.parameters[field.name] == nil {
+      if let value = field.defaultValue { widget.parameters[field.name] = value }
+    }
+    return widget
+  }
+
   /// The value as the kind's data takes it.
   func fitted(_ value: Value, to key: String, place: String) throws(Failure) -> Value {
     guard let field = types[key] else {
