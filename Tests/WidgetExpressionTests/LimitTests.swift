@@ -61,6 +61,11 @@ struct LimitTests {
       ("true ? (", "1", ") : 2"), ("cel.bind(x, 1, ", "1", ")"), ("{1: ", "1", "}"),
       ("1 + 2 * (", "1", ")"),
       ("true || false && 1 < 2 + 3 * (", "1", ")"),
+      // The checker has more frames for these, because it does not note a use of their values.
+      ("(", "data.name", " == null)"), ("(null != ", "data.name", ")"), ("type(", "data.name", ")"),
+      ("size(", "data.name", ")"), ("(", "data.cpu", ".size())"), ("(", "data.cpu", " == {})"),
+      ("(data.cpu == null) == (", "true", ")"), ("{'a': ", "data.cpu", "}.exists(k, k == 'a')"),
+      ("cel.bind(c, data.cpu, c == (", "{}", "))"), ("has(data.cpu.total) ? (", "1", ") : 2"),
     ] {
       for levels in [depth / 8, depth / 2, depth] {
         let source =
