@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 import Testing
 import WidgetCore
@@ -18,8 +19,13 @@ import WidgetStorage
     private(set) var mirror = Mirror()
     private(set) var fault: (any Error)?
     var isWritable = true
+    /// Called once, with the next message.
+    var onSend: (() -> Void)?
 
     func send(_ message: EncodedMessage) {
+      let onSend = onSend
+      self.onSend = nil
+      onSend?()
       do {
         try mirror.apply(
           WireCodec().decode(
@@ -107,6 +113,27 @@ import WidgetStorage
       return (service.streams.rounds.hasMore, group == nil)
     }
     #expect(isInLine && isFreed)
+  }
+
+  /// The budget for content is spent, so the round leaves the reader out before it ends.
+  @Test func `that ends in the round that leaves it out keeps no removals`() async throws {
+    let (wasKept, isOver, revision) = try await Self.onLoop { service -> (Bool, Bool, Revision?) in
+      let (rounds, streams) = (service.streams.rounds, service.streams)
+      var limits = service.context.limits
+      limits.store.contentCostMax = -1
+      service.context.reconfigure(limits, .critical)
+      let leftOut = try streams.open(
+        WatchWidgetsRequest(contentFamily: .large), sink: CheckingSink(),
+        peer: Peer(uid: 1, gid: 1, pid: 1))
+      let sink = CheckingSink()
+      _ = try streams.open(WatchWidgetsRequest(), sink: sink, peer: Peer(uid: 1, gid: 1, pid: 1))
+      sink.onSend = { streams.forget(leftOut) }
+      rounds.keepRemovals(since: service.context.store.revision)
+      let wasKept = rounds.postponed.revision != nil
+      rounds.send(at: .now())
+      return (wasKept, leftOut.isFinished && !rounds.hasMore, rounds.postponed.revision)
+    }
+    #expect(wasKept && isOver && revision == nil)
   }
 
   /// The time for the search is over at the first look at the clock, after 256 readers.

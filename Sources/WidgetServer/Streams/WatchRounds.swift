@@ -267,6 +267,7 @@ final class WatchRounds {
       now = slice.clock()
     }
     ready.endRound(at: now)
+    leftOut.removeAll { $0.subscription == nil }
     postponed.endTurn(
       isLast: ready.isEmpty && leftOut.isEmpty, at: instant,
       removalCount: context.store.removalCount,
