@@ -137,12 +137,11 @@ struct BlobTableTests {
     #expect(add(4, by: 2) == nil)
     #expect(add(4, by: 0, isOwner: true) == nil)
     table.expire(at: start + .seconds(60))
-    // The files of forgotten blobs take room on the disk until they are freed.
-    #expect(add(8, by: 2)?.errorInfo?.metadata["limit"] == "blob_bytes_total_max")
-    for uid in table.unusedUIDs {
-      while table.unusedCount(of: uid) > 0 { table.freePart(of: uid) }
-    }
+    // The call frees the files of both users, but not those of the owner.
+    #expect(table.unusedCount == 4)
     #expect(add(8, by: 2) == nil)
+    #expect(table.unusedUIDs == [0])
+    table.removeAll()
   }
 
   @Test func `clients have few blobs together, also without content, and owners have others`()
@@ -286,6 +285,35 @@ struct BlobTableTests {
     #expect(add(part) == nil)
     #expect(table.unusedCount(of: 1) == 0)
     #expect(add(1) == "blob_bytes_per_uid_max")
+    table.removeAll()
+  }
+
+  @Test func `an upload frees bytes of others' deleted blobs, first of the oldest`() throws {
+    var table = BlobTable(folder: "/tmp")
+    var limits = limits
+    let part = BlobTable.freedBytesMax
+    (limits.blobBytesMax, limits.blobBytesPerUIDMax) = (2 * part, 4 * part)
+    (limits.blobBytesTotalMax, limits.blobsPerUIDMax) = (4 * part, 8)
+    func add(_ count: Int) -> String? {
+      do throws(RPCStatus) {
+        let data = [UInt8](repeating: 1, count: count)
+        _ = try table.add(UploadBlobRequest(data: data), by: 2, at: start, limits)
+        return nil
+      } catch { return error.errorInfo?.metadata["limit"] }
+    }
+    for uid in [3, 1] as [UInt32] {
+      let large = UploadBlobRequest(data: [UInt8](repeating: 1, count: 2 * part))
+      let id = try table.add(large, by: uid, at: start, limits).blobID
+      table.delete(id, by: uid, isOwner: false)
+    }
+    #expect(add(1) == nil)
+    #expect(add(part - 1) == nil)
+    #expect(table.unusedCount(of: 3) == 1)
+    // A call frees one part at most. So the next one has room.
+    #expect(add(2 * part) == "blob_bytes_total_max")
+    #expect(table.unusedCount(of: 3) == 0)
+    #expect(add(2 * part) == nil)
+    #expect(table.unusedCount(of: 1) == 1)
     table.removeAll()
   }
 

@@ -31,6 +31,8 @@ struct BlobTable {
   private struct UnusedFile {
     let isOwners: Bool
     let file: CInt
+    /// The number of files that were forgotten before it.
+    let number: UInt64
     var size: Int
   }
 
@@ -38,6 +40,8 @@ struct BlobTable {
   private var blobs: [String: Blob] = [:]
   /// The files of forgotten blobs, by user.
   private var unused: [UInt32: CircularBuffer<UnusedFile>] = [:]
+  /// The number of files that were forgotten.
+  private var forgottenFiles: UInt64 = 0
 
   /// - Parameter folder: the folder for the files.
   init(folder: String) { self.folder = folder }
@@ -84,6 +88,17 @@ struct BlobTable {
     close(next.file)
     if unused[uid]?.isEmpty == true { unused[uid] = nil }
     return size
+  }
+
+  /// The user whose next file is the oldest one of a client's forgotten blobs. O(users).
+  private var oldestUnusedUID: UInt32? {
+    var oldest: (uid: UInt32, number: UInt64)?
+    for (uid, files) in unused {
+      guard let next = files.first, !next.isOwners, next.number < oldest?.number ?? .max
+      else { continue }
+      oldest = (uid, next.number)
+    }
+    return oldest?.uid
   }
 
   /// The bytes of a user's blobs, also those of the files that are not freed yet.
@@ -214,15 +229,20 @@ struct BlobTable {
       throw .quotaExceeded("blob_bytes_max", limits.blobBytesMax)
     }
     // As with the files, the user's own call frees some of the bytes of forgotten blobs.
-    let excess = max(
-      byteCount(of: uid) + count - limits.blobBytesPerUIDMax,
-      isOwner ? 0 : sharedByteCount + count - limits.blobBytesTotalMax)
+    let ownExcess = byteCount(of: uid) + count - limits.blobBytesPerUIDMax
+    let sharedExcess = isOwner ? 0 : sharedByteCount + count - limits.blobBytesTotalMax
     var freed = 0
-    while freed < min(excess, BlobTable.freedBytesMax), unusedCount(of: uid) > 0 {
+    while freed < min(max(ownExcess, sharedExcess), BlobTable.freedBytesMax),
+      unusedCount(of: uid) > 0
+    {
       freed += freePart(of: uid)
     }
     guard byteCount(of: uid) + count <= limits.blobBytesPerUIDMax else {
       throw .quotaExceeded("blob_bytes_per_uid_max", limits.blobBytesPerUIDMax)
+    }
+    // The deleted blobs of other users must not keep the user from uploading.
+    while freed < min(sharedExcess, BlobTable.freedBytesMax), let oldest = oldestUnusedUID {
+      freed += freePart(of: oldest)
     }
     guard isOwner || sharedByteCount + count <= limits.blobBytesTotalMax else {
       throw .quotaExceeded("blob_bytes_total_max", limits.blobBytesTotalMax)
@@ -231,7 +251,9 @@ struct BlobTable {
 
   private mutating func forget(_ id: String, _ blob: Blob) {
     unused[blob.uid, default: CircularBuffer()].append(
-      UnusedFile(isOwners: blob.isOwners, file: blob.file, size: blob.size))
+      UnusedFile(
+        isOwners: blob.isOwners, file: blob.file, number: forgottenFiles, size: blob.size))
+    forgottenFiles += 1
     blobs[id] = nil
   }
 
