@@ -5,8 +5,8 @@ import Glibc
 /// connection, so that the appending thread does not wait.
 ///
 /// A pass is a passive checkpoint: it never blocks the writer. While the writer appends, the log
-/// cannot begin again, so it grows. The writer calls `checkpointAndWait` for a pass without a
-/// writer, after which the log can begin again.
+/// cannot begin again, so it grows. The writer calls `waitForEnd` for a pass without a writer, after
+/// which the log can begin again.
 ///
 /// The thread also saves a store whose files were removed, because only a connection from before
 /// can read them.
@@ -103,16 +103,15 @@ final class Checkpointer: @unchecked Sendable {
 
   /// Asks for a pass that begins after this call, and waits for its end. Returns whether it has
   /// ended.
-  ///
-  /// - Parameter waitMax: The maximum time of the wait; nil for none.
   @discardableResult
-  func checkpointAndWait(waitMax: Duration? = nil) -> Bool {
-    let end = waitMax.map { Checkpointer.monotonicTime(in: $0) }
+  func checkpointAndWait() -> Bool { waitForEnd(of: checkpoint()) }
+
+  /// Waits for the end of the pass of a ticket. Returns whether it has ended.
+  ///
+  /// - Parameter timeMax: The maximum time of the wait; nil for none.
+  func waitForEnd(of ticket: UInt64, timeMax: Duration? = nil) -> Bool {
+    let end = timeMax.map { Checkpointer.monotonicTime(in: $0) }
     return locked {
-      // A pass that is running covers earlier requests, and this request is new.
-      requested += 1
-      let ticket = requested
-      pthread_cond_broadcast(condition)
       while completed < ticket, !isStopping {
         guard var end else {
           pthread_cond_wait(condition, mutex)
@@ -356,5 +355,25 @@ struct CheckpointPacer {
     guard pages >= pagesMin, last == 0 || pages - last >= everyPages else { return false }
     last = pages
     return true
+  }
+}
+
+/// The time in which one append may wait for checkpoints. All its waits end at the same time.
+///
+/// A value: the caller passes in the time.
+struct CheckpointWait {
+  let timeMax: Duration
+  /// The end of the time. Nil before the first wait.
+  private var end: ContinuousClock.Instant?
+  /// Whether a checkpoint was late.
+  var isLate = false
+
+  init(timeMax: Duration) { self.timeMax = timeMax }
+
+  /// Begins a wait. Returns its maximum.
+  mutating func begin(at now: ContinuousClock.Instant = .now) -> Duration {
+    let end = self.end ?? now + timeMax
+    self.end = end
+    return max(Duration.zero, end - now)
   }
 }

@@ -13,8 +13,8 @@ import WidgetProto
 /// catches up. An append waits for the thread only if the log reaches `walPagesMax`: for the end of
 /// the running pass, and for the pages since the start of that pass. So the wait takes at most as
 /// long as the disk needs for `walPagesMax` pages and one group, in the log and in the database. If
-/// another program has read the database for long, the log can have many more pages. So the wait
-/// also ends after `checkpointWaitMax`.
+/// another program has read the database for long, the log can have many more pages. So all waits
+/// of an append end `checkpointWaitMax` after the beginning of the first one.
 ///
 /// **Epochs.** The epoch is made with the database, and survives restarts and kills. It changes in
 /// one case: the last daemon ran with `Durability.process`, did not close its log, and the machine
@@ -36,8 +36,8 @@ public final class SQLiteCommitLog: CommitLog {
     /// The number of pages in the write-ahead log from which an append waits until they have been
     /// moved. The log can have more pages by those of one group. Its file keeps this size.
     public var walPagesMax = 8_000
-    /// The maximum time of one wait for a checkpoint. An append can wait three times, and must end
-    /// before the daemon's watchdog does.
+    /// The maximum time that an append waits for checkpoints, in up to three waits. An append must
+    /// end long before the daemon's watchdog.
     public var checkpointWaitMax = Duration.seconds(5)
     /// The wait for another program that has locked the database: a backup, a query.
     public var busyTimeout = Duration.seconds(2)
@@ -111,6 +111,8 @@ public final class SQLiteCommitLog: CommitLog {
   private var pacer: CheckpointPacer
   /// The checkpoint for which changes pause, or the last one.
   private var pauseTicket: UInt64 = 0
+  /// The last checkpoint that was late; 0 if there was none.
+  private var lateTicket: UInt64 = 0
   private var reserve: Reserve
   private let onLateCheckpoint: @Sendable (_ logBytes: Int) -> Void
 
@@ -242,14 +244,15 @@ public final class SQLiteCommitLog: CommitLog {
       counters.failedGroups += 1
       throw error
     }
+    var wait = CheckpointWait(timeMax: options.checkpointWaitMax)
     if pacer.mustWait(atPages: open.connection.walPages) {
       counters.checkpointWaits += 1
-      waitForCheckpoint(open)
+      waitForCheckpoint(open, &wait)
     }
     do throws(StorageError) {
       do throws(StorageError) { try open.writer.store(group, after: saved) } catch {
         guard case .full = error else { throw error }
-        try storeOnFullDisk(group, open)
+        try storeOnFullDisk(group, open, &wait)
       }
     } catch {
       counters.failedGroups += 1
@@ -280,22 +283,37 @@ public final class SQLiteCommitLog: CommitLog {
     open.checkpointer.whenEnded(pauseTicket, body)
   }
 
-  private func waitForCheckpoint(_ open: Open) {
-    guard !open.checkpointer.checkpointAndWait(waitMax: options.checkpointWaitMax) else { return }
-    onLateCheckpoint(open.connection.walPages * Opening.pageBytes)
+  /// Waits for a checkpoint, as long as the append may wait. Returns whether it has ended.
+  @discardableResult
+  private func waitForCheckpoint(_ open: Open, _ wait: inout CheckpointWait) -> Bool {
+    let ticket = open.checkpointer.checkpoint()
+    guard !open.checkpointer.waitForEnd(of: ticket, timeMax: wait.begin()) else { return true }
+    lateTicket = ticket
+    if !wait.isLate { onLateCheckpoint(open.connection.walPages * Opening.pageBytes) }
+    wait.isLate = true
+    return false
   }
 
   /// Writes a group again after the disk was full.
   ///
   /// The log may occupy all of the remaining room, and can only begin again after a checkpoint, for
   /// which the checkpointer's thread can be late. A group that frees room also gets the reserve.
-  private func storeOnFullDisk(_ group: CommitGroup, _ open: Open) throws(StorageError) {
-    waitForCheckpoint(open)
+  private func storeOnFullDisk(
+    _ group: CommitGroup, _ open: Open, _ wait: inout CheckpointWait
+  ) throws(StorageError) {
+    // After a late checkpoint, no further group waits until it has ended: a turn can have several.
+    guard open.checkpointer.hasEnded(lateTicket), waitForCheckpoint(open, &wait) else {
+      throw .full(path: path)
+    }
     do throws(StorageError) { try open.writer.store(group, after: saved) } catch {
       guard case .full = error, group.freesRoom, reserve.mayFit(group) else { throw error }
       let (logBytes, heldBytes) = (open.files.logBytes, reserve.heldBytes)
       reserve.release()
-      waitForCheckpoint(open)
+      guard waitForCheckpoint(open, &wait) else {
+        // The log cannot be emptied during the checkpoint. So it would keep the reserve's space.
+        reserve.takeBack(heldBytes)
+        throw error
+      }
       do throws(StorageError) { try open.writer.store(group, after: saved) } catch {
         // The attempt has written to the log, into the space of the reserve. Give back only that:
         // small changes need the log's own space.

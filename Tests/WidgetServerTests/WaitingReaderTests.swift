@@ -23,7 +23,7 @@ import WidgetStorage
     var onSend: (() -> Void)?
 
     func send(_ message: EncodedMessage) {
-      let onSend = onSend
+      let onSend = self.onSend
       self.onSend = nil
       onSend?()
       do {

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Synchronization
 import Testing
@@ -87,31 +88,107 @@ import WidgetModel
     let log = try folder.open(
       options, onLateCheckpoint: { bytes in lateBytes.withLock { $0.append(bytes) } })
     let checkpointer = try #require(log.open).checkpointer
-    let isBlocked = Mutex(false)
-    let isReleased = Mutex(false)
+    let blocker = Blocker()
     defer {
-      isReleased.withLock { $0 = true }
+      blocker.release()
       withExtendedLifetime(log) {}
     }
-    // After this pass, the thread makes no other one until the test lets it.
-    checkpointer.whenEnded(checkpointer.checkpoint() + 1) {
-      isBlocked.withLock { $0 = true }
-      while !isReleased.withLock({ $0 }) { usleep(100) }
-    }
+    blocker.block(checkpointer, after: checkpointer.checkpoint() + 1)
     checkpointer.checkpoint()
-    while !isBlocked.withLock({ $0 }) { usleep(100) }
+    blocker.waitUntilBlocked()
     for revision in 1...1_000 as ClosedRange<Revision> {
-      try log.append(group(revision, upserts: [record("a", revision: revision)]))
+      try log.append(group(revision, upserts: [record("w\(revision % 50)", revision: revision)]))
     }
     #expect(log.statistics.walPages > options.walPagesMax)
     let late = lateBytes.withLock { $0 }
     #expect(UInt64(late.count) == log.statistics.checkpointWaits && !late.isEmpty)
     #expect(late.allSatisfy { $0 >= options.walPagesMax * Opening.pageBytes })
-    isReleased.withLock { $0 = true }
+    // The files at this moment have all groups.
+    let copy = try TemporaryFolder()
+    for name in ["widgetd.db", "widgetd.db-wal", "store.mark"] {
+      try folder.bytes(of: name).write(to: URL(fileURLWithPath: copy.path + "/" + name))
+    }
+    let copied = try copy.open().load()
+    #expect(try copied == log.load())
+    #expect(copied.revision == 1_000 && copied.records.count == 50)
+    blocker.release()
     #expect(checkpointer.checkpointAndWait())
     try log.append(group(1_001))
     #expect(log.statistics.walPages < 10)
     #expect(try log.load().revision == 1_001)
+  }
+
+  @Test func `all waits of an append end at the same time`() {
+    var wait = CheckpointWait(timeMax: .seconds(5))
+    let start = ContinuousClock.now
+    let times: [Duration] = [0, 2, 5, 9].map { wait.begin(at: start + Duration.seconds($0)) }
+    #expect(times == [.seconds(5), .seconds(3), .zero, .zero])
+    #expect(SQLiteCommitLog.Options().checkpointWaitMax == .seconds(5))
+  }
+
+  /// A removal on a full disk waits for two checkpoints: before and after it gets the reserve.
+  @Test(arguments: [1, 2])
+  func `a removal whose checkpoint is late leaves the reserve for others`(late number: Int) throws {
+    var options = SQLiteCommitLog.Options()
+    options.reserveBytes = 1 << 20
+    options.checkpointWaitMax = .milliseconds(200)
+    let lateCount = Mutex(0)
+    let log = try folder.open(
+      options, onLateCheckpoint: { _ in lateCount.withLock { $0 += 1 } })
+    let checkpointer = try #require(log.open).checkpointer
+    let blocker = Blocker()
+    defer {
+      blocker.release()
+      withExtendedLifetime(log) {}
+    }
+    try log.append(group(1, upserts: [record("a", revision: 1), record("b", revision: 1)]))
+    blocker.block(checkpointer, after: checkpointer.checkpoint() + 1)
+    if number == 1 {
+      checkpointer.checkpoint()
+      blocker.waitUntilBlocked()
+    }
+    let reserve = folder.path + "/widgetd.reserve"
+    let removal = try group(2, deletions: [id("a")], tombstones: [tombstone("a", revision: 2)])
+    let hits = try WriteFaults.during(
+      pathPrefix: folder.path, pathSuffix: "-wal", code: ENOSPC, whileExists: reserve
+    ) {
+      for _ in 0..<2 {
+        #expect(throws: StorageError.full(path: folder.database)) { try log.append(removal) }
+        var status = stat()
+        #expect(stat(reserve, &status) == 0 && Int(status.st_blocks) * 512 >= 1 << 20)
+      }
+      let revision = try log.load().revision
+      #expect(revision == 1)
+    }
+    #expect(hits > 0)
+    let lates = lateCount.withLock { $0 }
+    // While the checkpoint is under way, no other append waits for it. On a slow machine, the second
+    // append can wait for the second checkpoint.
+    #expect(lates == 1 || number == 2 && lates == 2)
+    blocker.release()
+    #expect(checkpointer.checkpointAndWait())
+    try log.append(removal)
+    #expect(try log.load().records.map(\.widget.id.rawValue) == ["b"])
+  }
+
+  /// Keeps the thread of a checkpointer from further passes, until the test lets it go on.
+  private final class Blocker: Sendable {
+    private let isBlocked = Mutex(false)
+    private let isReleased = Mutex(false)
+
+    /// Blocks the thread after the pass of a ticket, which must not have ended.
+    func block(_ checkpointer: Checkpointer, after ticket: UInt64) {
+      checkpointer.whenEnded(ticket) {
+        self.isBlocked.withLock { $0 = true }
+        while !self.isReleased.withLock({ $0 }) { usleep(100) }
+      }
+    }
+
+    func waitUntilBlocked() {
+      while !isBlocked.withLock({ $0 }) { usleep(100) }
+    }
+
+    func release() { isReleased.withLock { $0 = true } }
   }
 
   @Test func `a checkpoint is requested every 10 pages, and waited for only from 25 pages`() {
