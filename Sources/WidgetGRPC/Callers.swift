@@ -170,7 +170,7 @@
     /// pings.
     static let pingAnswerBytesMax = 256 << 10
     /// The same while the user has too many unsent bytes. Small, because the reserve for connections
-    /// with few unsent bytes is for calls.
+    /// with few unsent bytes is for calls. A peer that takes its answers has fewer.
     static let pingAnswerBytesMin = 1 << 10
     /// The connection is closed at this many bytes of answers to pings. The pings that count would
     /// exceed it after more than half an hour.
@@ -307,15 +307,16 @@
       resume()
     }
 
-    /// Whether the daemon may answer pings without counting them as control frames.
+    /// Whether the daemon may answer pings without counting them as control frames. Only the answers
+    /// of this connection matter: a peer that takes them may ping without a limit.
     var mayAnswerPings: Bool {
       let maximum =
         unsent.isUserWaiting
         ? CallerConnection.pingAnswerBytesMin : CallerConnection.pingAnswerBytesMax
-      return pingAnswerBytes < maximum && unsent.hasRoom
+      return pingAnswerBytes < maximum
     }
 
-    /// Whether the peer has left too many answers to pings unread.
+    /// Whether the peer has not taken far too many answers to pings.
     var hasTooManyPingAnswers: Bool {
       pingAnswerBytes >= CallerConnection.pingAnswerBytesEnd
     }

@@ -15,15 +15,16 @@
   ///   is ended here, as if the daemon had reset it, within `stream_resets_max`.
   ///
   /// The answers to the pings of one turn are one write, at the end of the loop's work. Many small
-  /// writes would take several times as much memory as their bytes. Later answers wait until the
-  /// socket has taken the write before them. All of them count as unsent bytes. While the peer does
-  /// not read, its resets go to HTTP/2, and its pings count as HTTP/2 would count them. These pings
-  /// are answered here, too: HTTP/2 would answer them before the pings whose answers wait.
+  /// writes would take several times as much memory as their bytes, so few are under way. Later
+  /// answers wait until the socket has taken one of them. All answers count as unsent bytes. While the
+  /// socket is full, the peer's resets go to HTTP/2. While the peer has not taken many answers, its
+  /// pings count as HTTP/2 would count them. These pings are answered here, too: HTTP/2 would answer
+  /// them before the pings whose answers wait.
   ///
   /// Before HTTP/2 would take a peer for an attacker, the connection is closed here. Its calls then
   /// end one by one, see `LingeringChannel`. NIO drops the bytes that a socket has not taken when it
   /// closes the socket. So the socket is closed when it has taken the frame that tells the reason. If
-  /// a peer pings without reading, nobody waits for this.
+  /// a peer has not taken `pingAnswerBytesEnd` of answers, nobody waits for this.
   final class ControlFrames: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -34,21 +35,26 @@
     private let connection: CallerConnection
     /// Whether the connection is being closed. HTTP/2 gets no more frames.
     private var isClosing = false
-    /// Whether the peer has sent too many pings without reading.
+    /// Whether the peer has not taken far too many answers to pings.
     private var isDeaf = false
     /// The answers to pings that were not written.
     private(set) var answers = ByteBuffer()
     /// Whether the next answers wait for the end of the loop's work.
     private var isScheduled = false
-    /// Whether the socket has not taken the last answers.
-    private var isWriting = false
+    /// The number of writes of answers that the socket has not taken.
+    private var writeCount = 0
+    /// The bytes of these writes.
+    private var writtenBytes = 0
 
     /// The maximum time for which a connection waits for its peer to read before it is closed.
     static let closingMax = TimeAmount.seconds(30)
-    /// The maximum bytes of answers in one write: whole frames, because HTTP/2 can write between two
-    /// writes. More would make the channel unwritable, even if the peer reads.
+    /// The maximum bytes of answers in the writes under way: whole frames, because HTTP/2 can write
+    /// between two writes. More would make the channel unwritable, even if the peer reads.
     static let writtenBytesMax =
       (32 << 10) / ControlFrameScanner.answerBytes * ControlFrameScanner.answerBytes
+    /// The maximum number of writes under way. With one, an answer would wait until the socket has taken
+    /// the former one, and then for all that was written meanwhile.
+    static let writesMax = 8
 
     init(connection: CallerConnection) {
       self.connection = connection
@@ -61,7 +67,7 @@
         let passing: ByteBuffer
         switch piece {
         case .ping(let payload, let frame):
-          answer(payload, frame, context)
+          answer(payload, frame)
           continue
         case .reset(let streamID, _)
         where context.channel.isWritable && connection.cancelCall(on: streamID):
@@ -76,7 +82,7 @@
         context.fireChannelRead(wrapInboundOut(passing))
       }
       if scanner.isFlood { return close(context) }
-      guard answers.readableBytes > 0, !isScheduled, !isWriting else { return }
+      guard nextWriteBytes > 0, !isScheduled else { return }
       isScheduled = true
       context.eventLoop.assumeIsolated().execute {
         self.isScheduled = false
@@ -84,28 +90,39 @@
       }
     }
 
-    /// Answers a ping, after all earlier ones. A peer that does not read has few more pings.
-    private func answer(_ payload: UInt64, _ frame: ByteBuffer, _ context: ChannelHandlerContext) {
-      if !context.channel.isWritable || !connection.mayAnswerPings {
+    /// Answers a ping, after all earlier ones. A peer that does not take them has few more pings.
+    private func answer(_ payload: UInt64, _ frame: ByteBuffer) {
+      if !connection.mayAnswerPings {
         scanner.count(frame)
-        if connection.hasTooManyPingAnswers { scanner.stop() }
-        isDeaf = scanner.isFlood
-        guard !isDeaf else { return }
+        isDeaf = connection.hasTooManyPingAnswers
+        if isDeaf { scanner.stop() }
+        guard !scanner.isFlood else { return }
       }
       ControlFrameScanner.writeAnswer(to: payload, into: &answers)
       connection.pingAnswerBytes += ControlFrameScanner.answerBytes
     }
 
-    /// Writes the next answers. The others follow when the socket has taken them.
+    /// The size of the next write: whole answers. 0 if there are none, or if they wait.
+    private var nextWriteBytes: Int {
+      guard writeCount < ControlFrames.writesMax else { return 0 }
+      let room = ControlFrames.writtenBytesMax - writtenBytes
+      if answers.readableBytes <= room { return answers.readableBytes }
+      // A small part would leave the others to be copied.
+      return room >= ControlFrames.writtenBytesMax / 2 ? room : 0
+    }
+
+    /// Writes the next answers. The others follow when the socket has taken a write.
     private func writeAnswers(_ context: ChannelHandlerContext) {
-      let byteCount = min(answers.readableBytes, ControlFrames.writtenBytesMax)
+      let byteCount = nextWriteBytes
       guard byteCount > 0, let bytes = answers.readSlice(length: byteCount) else { return }
       // A copy. The old buffer also has all answers that were written, and would grow with each.
       answers = ByteBuffer(buffer: answers.slice())
-      isWriting = true
+      writeCount += 1
+      writtenBytes += byteCount
       let written = context.eventLoop.makePromise(of: Void.self)
       written.futureResult.assumeIsolated().whenComplete { result in
-        self.isWriting = false
+        self.writeCount -= 1
+        self.writtenBytes -= byteCount
         self.connection.pingAnswerBytes -= byteCount
         switch result {
         case .success: self.writeAnswers(context)
@@ -128,7 +145,7 @@
     }
 
     private func close(_ context: ChannelHandlerContext) {
-      if !isWriting { writeAnswers(context) }
+      writeAnswers(context)
       isClosing = true
       dropAnswers()
       connection.client.logClosing(because: "it sends too many control frames or empty frames")

@@ -206,6 +206,7 @@
       }
     }
 
+    /// This takes `closingMax`, in which the client could read the last frame.
     @Test func `only the connection that pings without reading answers is closed`() async throws {
       try await withServer { server in
         let client = try server.connect()
