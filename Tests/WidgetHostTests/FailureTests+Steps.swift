@@ -242,4 +242,29 @@ extension FailureTests {
     #expect(scene.status("autosave", "inner") == nil)
     #expect(scene.instance.failures.count == 1)
   }
+
+  /// Both runs of `autosave` run `save`. The run of `also` fails. Then `save` succeeds in the other.
+  @Test func `the end of an action in another run leaves the cause of a failure`() throws {
+    let bundle = try Scene.bundle(
+      """
+      actions:
+        save: {do: [{http: "http://h/x"}]}
+        autosave: {do: [{run: save}, {http: "http://h/y"}]}
+      on: {go: autosave, also: autosave}
+      """, permissions: "{hosts: [h]}")
+    var scene = try Scene(bundle)
+    try scene.event("go")
+    let first = scene.webRequest()?.id
+    try scene.event("also")
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(error(scene)?.all.count == 1)
+    try scene.answer(first, 200)
+    #expect(scene.status("autosave") == .string("failure"))
+    #expect(scene.status("autosave", "inner") == .string("save"))
+    #expect(error(scene) == nil)
+    scene.instance = BundleInstance(
+      bundle, generation: 2, folder: "/bundles/b", home: "/home/me", limits: HostLimits(), seed: 8)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(error(scene) == nil)
+  }
 }

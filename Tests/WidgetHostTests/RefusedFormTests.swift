@@ -119,6 +119,35 @@ struct RefusedFormTests {
     #expect(scene.webRequest() != nil)
   }
 
+  @Test(arguments: [true, false])
+  func `an action that another run enters later does not hide a refusal from the next host`(
+    isReload: Bool
+  ) throws {
+    let bundle = try Scene.bundle(
+      """
+      actions:
+        upload: {do: [{http: "http://a.example/"}]}
+        save: {do: [{http: "http://a.example/"}, {run: upload}]}
+      content: \(single)
+      """, permissions: ActionTests.hosts)
+    var scene = try Scene(bundle)
+    try submit(good, "f", &scene)
+    let request = try need(scene.webRequest())
+    try submit([:], "f", &scene)
+    try scene.answer(request.id, 200, "{}")
+    #expect(scene.status("upload") == .string("running"))
+    #expect(scene.status("save", "inner") == nil)
+    scene.instance = BundleInstance(
+      bundle, generation: 2, folder: "/bundles/b", home: "/home/me", limits: HostLimits(),
+      isReload: isReload, seed: 8)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    let messages = Set(scene.widget?.error?.all.map(\.message) ?? [])
+    #expect(
+      messages == [
+        "Save failed: title is needed.", "Upload failed: It was interrupted; try again.",
+      ])
+  }
+
   /// Two forms of an action, and a form in rows.
   @Test(arguments: [("f", "g"), ("f/1", "f/2")])
   func `a form does not end the refusal of another form`(one: String, other: String) throws {

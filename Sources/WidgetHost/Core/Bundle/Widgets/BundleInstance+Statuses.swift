@@ -65,14 +65,17 @@ extension BundleInstance {
   }
 
   /// Notes in the status of an action whether its steps run another action now. If the host is
-  /// interrupted, the failure counts there.
+  /// interrupted, the failure counts there. A status that tells of something else stays: of the
+  /// refusal of a form, or of another run.
   ///
   /// - Parameters:
   ///   - inner: the other action; empty for one without a name.
   ///   - run: without the frame of the other action.
   mutating func note(_ inner: String, isUnderWay: Bool, in run: Run) {
     let outer = run.frames.last { $0.phase == .steps && !$0.action.name.isEmpty }?.action.name
-    guard let outer, !inner.isEmpty, outer != inner else { return }
+    guard let outer, !inner.isEmpty, outer != inner, status(run.widgetID, outer) == .running,
+      isUnderWay || innerFailure(of: outer, run.widgetID) == inner
+    else { return }
     changeStatus(run.widgetID, outer) {
       $0[BundleInstance.innerKey] = isUnderWay ? Value.string(inner) : nil
     }
