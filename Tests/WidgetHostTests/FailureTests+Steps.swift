@@ -267,4 +267,40 @@ extension FailureTests {
     scene.tell(.snapshot(Array(scene.widgets.values)))
     #expect(error(scene) == nil)
   }
+
+  /// `autosave` runs `save`, whose request is under way.
+  @Test(arguments: [true, false], ["catch", "error", "save.error"])
+  func `an interruption is an error of the widget, also of an action that handles failures`(
+    isReload: Bool, handler: String
+  ) throws {
+    let steps = "[{set: {note: '\"lost\"'}}]"
+    let handlers =
+      handler == "catch" ? (", catch: \(steps)", "") : ("", ", \(handler): \(steps)")
+    let bundle = try Scene.bundle(
+      """
+      actions:
+        save: {do: [{http: "http://h/x"}]\(handlers.0)}
+        autosave: {do: save}
+      on: {go: autosave\(handlers.1)}
+      data: {note: ""}
+      """, permissions: "{hosts: [h]}")
+    var scene = try Scene(bundle)
+    try scene.event("go")
+    // The second host, or version, learns it from the data of the widget.
+    for generation: UInt64 in [2, 3] {
+      scene.instance = BundleInstance(
+        bundle, generation: generation, folder: "/bundles/b", home: "/home/me",
+        limits: HostLimits(), isReload: isReload, seed: 8)
+      scene.tell(.snapshot(Array(scene.widgets.values)))
+      #expect(
+        error(scene)?.all.map(\.message) == ["Save failed: It was interrupted; try again."])
+      #expect(scene.instance.failures.count == 1)
+    }
+    _ = scene.taken()
+    // The steps of the author handle the failures of later runs.
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(scene.status("save", "interrupted") == nil)
+    #expect(error(scene) == nil && scene.instance.failures == [])
+  }
 }

@@ -45,7 +45,8 @@ extension BundleInstance {
         id, key,
         StandingFailure(
           status: status, names: Set(outer.filter { $0.value == name }.keys).union([name]),
-          isCaught: facts.isCaught(key), begun: known ?? uptime(of: status.since ?? now.wall)))
+          isCaught: !isNoted(BundleInstance.interruptedKey, id, name) && facts.isCaught(key),
+          begun: known ?? uptime(of: status.since ?? now.wall)))
       if case .source(let index) = key { armStaleness(id, index) }
       if isNoted(BundleInstance.clearedKey, id, name) { standing.clear(id, key) }
       inherited.append((name, key, status))

@@ -103,6 +103,10 @@ extension BundleInstance {
   /// The key of the name of an inner action in the status of an action.
   static let innerKey = "inner"
 
+  /// The key of the status of an action that failed because its host or version ended. No step of
+  /// `catch` has run, and no event has told of the failure, so nobody has handled it.
+  static let interruptedKey = "interrupted"
+
   /// The key of the status of an action whose delay is under way.
   static let delayedKey = "delayed"
 

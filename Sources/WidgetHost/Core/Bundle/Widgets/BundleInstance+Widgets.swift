@@ -105,12 +105,13 @@ extension BundleInstance {
         ).value
       interrupted.insert(name)
     }
-    // One interruption is one failure.
     for name in interrupted {
-      guard let inner = innerInterruption(of: name, id, among: interrupted),
-        case .map(var status)? = settled[name]
-      else { continue }
-      status[BundleInstance.innerKey] = .string(inner)
+      guard case .map(var status)? = settled[name] else { continue }
+      status[BundleInstance.interruptedKey] = .bool(true)
+      // One interruption is one failure.
+      if let inner = innerInterruption(of: name, id, among: interrupted) {
+        status[BundleInstance.innerKey] = .string(inner)
+      }
       settled[name] = .map(status)
     }
     if settled != known { widgets.set(id, statuses: settled) }
