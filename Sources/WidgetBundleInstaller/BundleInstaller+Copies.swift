@@ -119,8 +119,9 @@ extension BundleInstaller {
   func mark(_ id: String?, linkedTo target: String? = nil, in bundles: Folder) {
     guard let id, BundleRemovalMark.canHave(id) else { return }
     let name = BundleRemovalMark.name(of: id)
+    let record = BundleRemovalMark.Record(target: target ?? "")
     try? bundles.remove(name)
-    try? bundles.write(name, WholeBytes(Array((target ?? "").utf8)), isExecutable: false)
+    try? bundles.write(name, WholeBytes(record.bytes), isExecutable: false)
   }
 
   /// The same for a bundle that somebody had moved to another folder of bundles before its removal.
@@ -151,10 +152,11 @@ extension BundleInstaller {
   /// link.
   public func target(ofMark id: String) -> String? {
     guard BundleRemovalMark.canHave(id), let bundles = try? Folder(path),
-      let bytes = try? bundles.read(BundleRemovalMark.name(of: id), bytesMax: Int(PATH_MAX)),
-      !bytes.isEmpty
+      let bytes = try? bundles.read(
+        BundleRemovalMark.name(of: id), bytesMax: BundleRemovalMark.Record.bytesMax)
     else { return nil }
-    return String(decoding: bytes, as: UTF8.self)
+    let target = BundleRemovalMark.Record(bytes).target
+    return target.isEmpty ? nil : String(decoding: target, as: UTF8.self)
   }
 
   /// Deletes marks of removals that no host needs.

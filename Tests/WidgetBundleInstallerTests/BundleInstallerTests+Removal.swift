@@ -216,7 +216,19 @@ extension BundleInstallerTests {
     // The host that starts next knows the bundle by this path.
     let real = try #require(realpath(target, nil))
     defer { free(real) }
-    #expect(scratch.read("bundles/.removed-desk") == String(cString: real))
+    #expect(installer.target(ofMark: "desk") == String(cString: real))
+  }
+
+  @Test func `each removal makes a mark with an id of its own`() throws {
+    var ids: Set<String?> = []
+    for _ in 0..<3 {
+      _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+      try installer.remove("desk")
+      let text = try #require(scratch.read("bundles/.removed-desk"))
+      ids.insert(BundleRemovalMark.Record(Array(text.utf8)).id)
+      #expect(installer.target(ofMark: "desk") == nil)
+    }
+    #expect(ids.count == 3 && !ids.contains(nil))
   }
 
   @Test(arguments: [false, true])

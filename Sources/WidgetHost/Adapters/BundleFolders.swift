@@ -201,16 +201,15 @@ enum BundleFolders {
 
   /// Whether a mark names the bundle's folder as the target of a removed link.
   private static func hasLinkMark(of bundle: HostState.Remembered, in root: String) -> Bool {
-    guard BundleRemovalMark.canHave(bundle.id) else { return false }
-    let mark = "\(root)/\(BundleRemovalMark.name(of: bundle.id))"
-    let bytes = try? FileReading.read(path: mark, bytesMax: Int(PATH_MAX))
-    return bytes == Array(bundle.path.utf8)
+    RemovalMark(of: bundle.id, in: root)?.target == Array(bundle.path.utf8)
   }
 
   /// Deletes the marks that say nothing any more: those about bundles that the folder does not have,
-  /// those that a host saw beside the file of their bundle, copies, and those of bundles that are back.
+  /// those that a host saw beside the file of their bundle, those of older programs from before the
+  /// last start of their bundle, and those of bundles that are back.
   ///
-  /// A bundle can be back before the host looks. It then does not start again.
+  /// A bundle can be back before the host looks. It then does not start again. A mark with the target
+  /// of a link stays until it is known, because its bundle is still there and no time counts for it.
   ///
   /// - Parameters:
   ///   - bundles: the bundles that the host, or the daemon, has.
@@ -229,12 +228,20 @@ enum BundleFolders {
       for (id, mark) in marks(in: root) where !unconfirmed.contains(id) {
         guard known?.contains(mark) ?? true else { continue }
         let marked = here.filter { $0.id == id }
-        let isNeeded = marked.contains { mark.tellsOfRemoval(of: $0) }
+        let isNeeded = marked.contains { bundle in
+          mark.tellsOfRemoval(of: bundle) || (!mark.target.isEmpty && !mark.isKnown(for: bundle))
+        }
         // A removal makes its mark last, so a folder that is there after the mark is back.
         guard !isNeeded || isThere(marked, in: root) else { continue }
-        unlink("\(root)/\(BundleRemovalMark.name(of: id))")
+        delete(mark, of: id, in: root)
       }
     }
+  }
+
+  /// Deletes a mark that has been judged. If another removal has replaced it since, that mark stays.
+  static func delete(_ mark: RemovalMark, of id: String, in root: String) {
+    guard RemovalMark(of: id, in: root) == mark else { return }
+    unlink("\(root)/\(BundleRemovalMark.name(of: id))")
   }
 
   /// Whether a folder of bundles has all these bundles' files, or links to their folders.

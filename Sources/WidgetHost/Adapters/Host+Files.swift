@@ -63,7 +63,7 @@ extension Host {
     let path: String
     /// Nil if the folder has no bundle's file, for the reason `absence`.
     let found: HostState.Found?
-    let absence: HostState.Absence
+    var absence: HostState.Absence
     /// The problem, if somebody probably meant this folder without a bundle's file as a bundle.
     var suspicion: HostState.Found?
     /// The identities of the marks of removals that were there before this.
@@ -112,15 +112,13 @@ extension Host {
           let suspicion =
             found == nil && (!isRoot || paths.contains(path))
             ? BundleFolders.suspicion(about: path) : nil
-          guard found == nil, let bundle = known[path] else {
-            var look = Look(path: path, found: found, absence: .missing, suspicion: suspicion)
-            for place in places(of: path) {
-              look.marks.formUnion((marks[place] ?? []).map(\.identity))
-            }
-            return look
+          var look = Look(path: path, found: found, absence: .missing, suspicion: suspicion)
+          for place in places(of: path) {
+            look.marks.formUnion((marks[place] ?? []).map(\.identity))
           }
-          let absence = BundleFolders.absence(of: bundle, in: former[path])
-          return Look(path: path, found: nil, absence: absence, suspicion: suspicion)
+          guard found == nil, let bundle = known[path] else { return look }
+          look.absence = BundleFolders.absence(of: bundle, in: former[path])
+          return look
         }
       )
     }

@@ -1,38 +1,48 @@
 import Glibc
 import WidgetBundle
+import WidgetModel
 
 /// A mark of a removal in a folder of bundles. A mark that is made again is another mark.
 ///
-/// The file's times only tell it from others. Nobody compares them with the present time or with the
-/// start of a bundle, because somebody can set the clock.
+/// The random id in a mark tells it from others, so nobody compares times. Somebody can set the clock,
+/// and copies and file systems change the times and numbers of files. Only two cases leave nothing
+/// but the time: the mark of an older program has no id, or only an older host ran the bundle. If the
+/// time tells of no removal, the widgets stay for as long as those of a missing folder.
 struct RemovalMark: Hashable, Sendable {
-  /// The maximum time between the last write and the last change of mode of a new mark, in seconds.
-  private static let makingSecondsMax = 2
-
-  /// Tells the mark from all others, also after a restart of the machine. The numbers of devices
-  /// change then.
+  /// Tells the mark from those of other removals. A copy has the same identity.
   let identity: String
-  /// Whether somebody has copied the file with its time, for example from a backup. A copy tells of
-  /// no removal, because the bundle may be installed since.
-  let isCopy: Bool
+  /// The path of the folder that a removed link led to; empty if there was no link.
+  let target: [UInt8]
+  private let hasID: Bool
+  private let written: Timestamp
 
   /// - Returns: nil if there is no mark.
   init?(of bundle: String, in folder: String) {
     guard BundleRemovalMark.canHave(bundle) else { return nil }
+    let path = "\(folder)/\(BundleRemovalMark.name(of: bundle))"
     var status = stat()
     // Another file type is no mark, and nobody would delete it.
-    guard lstat("\(folder)/\(BundleRemovalMark.name(of: bundle))", &status) == 0,
-      status.st_mode & S_IFMT == S_IFREG
-    else { return nil }
-    let (written, changed) = (status.st_mtim, status.st_ctim)
-    identity = "\(bundle) \(status.st_ino) \(changed.tv_sec).\(changed.tv_nsec)"
-    let latest = changed.tv_sec + RemovalMark.makingSecondsMax
-    isCopy = !(changed.tv_sec - RemovalMark.makingSecondsMax...latest).contains(written.tv_sec)
+    guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    let bytes = try? FileReading.read(path: path, bytesMax: BundleRemovalMark.Record.bytesMax)
+    let record = BundleRemovalMark.Record(bytes ?? [])
+    let (seconds, nanoseconds) = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
+    identity = "\(bundle) " + (record.id ?? "\(seconds).\(nanoseconds)")
+    target = record.target
+    hasID = record.id != nil
+    written =
+      Timestamp(seconds: Int64(seconds), nanoseconds: Int32(truncatingIfNeeded: nanoseconds))
+      ?? .epoch
   }
 
-  /// Whether the mark says that somebody has removed the bundle. The bundle has come back since the
-  /// removals whose marks were there when a host last saw the bundle's file.
+  /// Whether the bundle has come back since this removal: a host has seen the mark beside the file of
+  /// the bundle, or has carried the removal out.
+  func isKnown(for bundle: HostState.Remembered) -> Bool {
+    bundle.seenMarks?.contains(identity) ?? false
+  }
+
+  /// Whether the mark says that somebody has removed the bundle.
   func tellsOfRemoval(of bundle: HostState.Remembered) -> Bool {
-    !isCopy && !bundle.seenMarks.contains(identity)
+    guard !isKnown(for: bundle) else { return false }
+    return (hasID && bundle.seenMarks != nil) || written >= bundle.loaded ?? .epoch
   }
 }

@@ -101,7 +101,7 @@ struct HostMachine: Sendable {
       pass(bundles.found(found, in: path, at: now), at: now)
       pass(bundles.saw(marks, in: path), at: now)
     } else {
-      pass(bundles.lost(path, absence, suspicion: suspicion, at: now), at: now)
+      pass(bundles.lost(path, absence, suspicion: suspicion, marks: marks, at: now), at: now)
     }
     daemon.setFolders(bundles.knownFolders)
     return drain(at: now)

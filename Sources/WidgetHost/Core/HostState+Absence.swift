@@ -24,28 +24,37 @@ extension HostState {
     folders.all.map { path, folder in
       let id = running.bundle(in: path)
       let known = id == nil ? folder.remembered.last : nil
+      let name = id ?? known?.id ?? folder.id
+      let seen = marks(of: folder, name)
       return Remembered(
-        id: id ?? known?.id ?? folder.id, path: path,
-        shown: [HostState.marksKey: HostState.value(of: marks(of: folder))])
+        id: name, path: path, loaded: id.flatMap { running[$0]?.loaded } ?? known?.loaded,
+        shown: seen.map { [HostState.marksKey: HostState.value(of: $0)] as ValueMap } ?? [:])
     }
   }
 
   /// The host has seen a bundle's file in a folder, beside these marks of removals. The bundle has come
   /// back since these removals.
   mutating func saw(_ marks: Set<String>, in path: String) -> [Output] {
-    folders.saw(marks, in: path) ? standing() : []
+    guard folders.saw(marks, in: path), let folder = folders[path] else { return [] }
+    knownMarks.add(marks, of: folder.id)
+    return standing()
   }
 
-  /// The marks of removals that were there when a host last saw a file in the folder.
-  func marks(of folder: FolderState) -> Set<String> {
-    folder.marks ?? folder.remembered.last?.seenMarks ?? []
+  /// The marks of removals of a bundle that count no more, and those that were there when a host last
+  /// saw a file in the folder. Nil if only an older host ran the bundle, which kept no marks.
+  func marks(of folder: FolderState, _ id: String) -> Set<String>? {
+    let seen = folder.marks ?? folder.remembered.last?.seenMarks
+    return seen?.union(knownMarks[id])
   }
 
   /// A folder is gone, or has no bundle's file.
   ///
-  /// - Parameter suspicion: a file in it that probably was meant as a bundle's.
+  /// - Parameters:
+  ///   - suspicion: a file in it that probably was meant as a bundle's.
+  ///   - marks: the identities of the marks of removals that were there before.
   public mutating func lost(
-    _ path: String, _ absence: Absence, suspicion: Found? = nil, at now: HostTime
+    _ path: String, _ absence: Absence, suspicion: Found? = nil, marks: Set<String> = [],
+    at now: HostTime
   ) -> [Output] {
     guard let folder = folders[path] else { return [] }
     folders.suspect(path, suspicion)
@@ -67,7 +76,9 @@ extension HostState {
     else {
       var outputs = remove(path, at: now)
       if absence == .removed {
-        forgetKinds(of: [id].compactMap(\.self) + folder.remembered.map(\.id))
+        let removed = [id].compactMap(\.self) + folder.remembered.map(\.id)
+        forgetKinds(of: removed)
+        for id in removed { knownMarks.add(marks, of: id) }
       }
       if hasNeverRun, let suspicion { outputs += found(suspicion, in: path, at: now) }
       return outputs + standing()
@@ -354,6 +365,7 @@ extension HostState {
   /// removed with everything that belongs to them.
   public mutating func remembered(_ bundles: [Remembered], at now: HostTime) -> [Output] {
     var outputs: [Output] = []
+    for known in bundles { knownMarks.add(known.seenMarks ?? [], of: known.id) }
     if formerIDs == nil {
       for known in bundles where known.absence != .removed {
         formerData.remember(known.settable, dropped: known.dropped, of: known.id)

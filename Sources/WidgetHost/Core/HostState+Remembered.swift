@@ -34,8 +34,11 @@ extension HostState {
 
     var others: [String] { texts("othersFirst") }
     var remarks: [String] { texts("remarks") }
-    /// The identities of the marks of removals that were there when a host last saw the bundle's file.
-    var seenMarks: Set<String> { Set(texts(HostState.marksKey)) }
+    /// The identities of the marks of removals that were there when a host last saw the bundle's file,
+    /// and earlier ones. Nil if only an older host ran the bundle.
+    var seenMarks: Set<String>? {
+      if case .list? = shown[HostState.marksKey] { Set(texts(HostState.marksKey)) } else { nil }
+    }
 
     /// The events that the kinds react to, by kind.
     var handled: [KindName: [String]] {

@@ -35,8 +35,9 @@ extension HostState {
     var settable = SettableData()
     /// The data of kinds that former versions had.
     var dropped = SettableData()
-    /// The marks of removals that were there when a host last saw the bundle's file.
-    var marks: Set<String> = []
+    /// The marks of removals that were there when a host last saw the bundle's file, and earlier ones.
+    /// Nil if only an older host ran the bundle.
+    var marks: Set<String>?
     /// The numbers of events that the daemon has dropped before the bundle got them.
     public var drops: [ClosedRange<UInt64>] = []
     /// Widgets that wait for their removal, edits without effect, values that are gone with removed
@@ -66,7 +67,8 @@ extension HostState {
       let former = shown == nil ? folder.remembered.last : nil
       let waiting = heldRemarks(current) + (former?.heldRemarks ?? [])
       let drops = current?.drops ?? []
-      let marks = marks(of: folder).filter { $0.hasPrefix("\(folder.id) ") }
+      let owner = former?.id ?? folder.id
+      let marks = marks(of: folder, owner)?.filter { $0.hasPrefix("\(owner) ") }
       let losses = (current?.losses ?? []) + drops.map(HostState.dropRemark)
       let others = current?.instance.others
       let otherNames = others?.names(countMax: limits.othersShownMax)

@@ -76,9 +76,10 @@ extension HostState {
             summary: "The same data of kinds that its former versions had. If a bundle has such a"
               + " kind again, the host compares its defaults with this."),
           Field(
-            name: marksKey, type: .list(.string), defaultValue: .list([]),
-            summary: "The files of former removals that were there when the host last saw the file"
-              + " of the bundle. For the next host, they do not mean that the bundle is removed."),
+            name: marksKey, type: .list(.string), defaultValue: .null,
+            summary: "The ids of former removals whose files a host saw beside the file of the"
+              + " bundle, and of those that it carried out. For the next host, these files do not"
+              + " mean that the bundle is removed. Null if no host has noted them."),
           Field(
             name: "remarks", type: .list(.string), defaultValue: .list([]),
             summary: "Widgets that wait for their removal, edits of its file without effect, values"
@@ -189,7 +190,7 @@ extension HostState {
               ValueMap.Entry(key: kind.rawValue, value: .list(names.map { .string($0) }))
             })),
         settableKey: standing.settable.value, droppedKey: standing.dropped.value,
-        marksKey: value(of: standing.marks),
+        marksKey: standing.marks.map { value(of: $0) } ?? .null,
         "remarks": .list(standing.remarks.map { .string($0) }),
         "droppedEvents": .list(
           standing.drops.map { drop in

@@ -1,0 +1,21 @@
+/// By bundle, the identities of the marks of removals that count no more: a host has seen them beside
+/// the file of the bundle, or has carried the removals out.
+///
+/// They stay known after their files are deleted, because a backup can have copies. Their number has a
+/// limit, and any of the former ones may go.
+struct KnownMarks: Sendable {
+  private static let bundlesMax = 1_000
+  private static let marksMax = 32
+
+  private var all: [String: Set<String>] = [:]
+
+  subscript(id: String) -> Set<String> { all[id] ?? [] }
+
+  /// Adds those of the marks that are about a bundle.
+  mutating func add(_ marks: Set<String>, of id: String) {
+    let own = marks.filter { $0.hasPrefix("\(id) ") }
+    guard !own.isEmpty, all[id] != nil || all.count < KnownMarks.bundlesMax else { return }
+    let former = self[id].subtracting(own).sorted()
+    all[id] = own.union(former.prefix(max(0, KnownMarks.marksMax - own.count)))
+  }
+}
