@@ -91,6 +91,37 @@ struct LookTests {
     #expect(remark.hasSuffix("; did you mean \"gauges\"?"))
   }
 
+  @Test mutating func `a similar kind is searched again only if the kinds change`() throws {
+    let opened = state.found(try found("a", kind: "k", widget: "gauge"), in: "/b/a", at: now)
+    _ = state.looked()
+    let (generation, news) = (try #require(opened.generations.first), try told("gauge"))
+    _ = state.handle(news, generation: generation, at: now)
+    let before = state.kindHints.searchCount
+    _ = state.found(.broken(problem: "/b/c/bundle.yaml:1:1: no", digest: 8), in: "/b/c", at: now)
+    _ = state.standing()
+    let remark = try #require(state.standings.first?.remarks.first)
+    #expect(remark.hasSuffix("; \(MissingKind.advice)"))
+    #expect(state.kindHints.searchCount == before && before > 0)
+    _ = state.found(try found("b", kind: "gauges"), in: "/b/b", at: now)
+    #expect(state.kindHints.searchCount > before)
+    #expect(
+      state.standings.first?.remarks.first?.hasSuffix("; did you mean \"gauges\"?") == true)
+  }
+
+  @Test func `the hint about a kind counts its own bundle, and bundles that do not run`() throws {
+    let gauge = try #require(KindName("gauge"))
+    let (gauges, gauged) = (try #require(KindName("gauges")), try #require(KindName("gauged")))
+    let clock = try #require(KindName("clock"))
+    var hints = KindHints()
+    #expect(hints.hint(for: gauge) == MissingKind.advice)
+    hints.use(KindHints.Names(known: [clock], last: [gauged, gauge]))
+    #expect(hints.hint(for: gauge) == "did you mean \"gauged\"?")
+    #expect(hints.hint(for: gauge, besides: [gauges]) == "did you mean \"gauges\"?")
+    #expect(hints.searchCount == 3)
+    #expect(hints.hint(for: gauge, besides: [clock]) == "did you mean \"gauged\"?")
+    #expect(hints.searchCount == 3)
+  }
+
   /// An earlier host ran bundle `b`. Its folder is missing when this host starts.
   @Test func `a kind that the daemon has of a missing bundle is not reported as missing`() throws {
     var state = HostState(home: "/home/me", seed: 1)

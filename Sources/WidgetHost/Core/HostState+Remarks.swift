@@ -79,9 +79,10 @@ extension HostState {
       }
     }
     if !awaited.isEmpty { unsaid.awaitedKinds[id] = awaited }
-    return suggesting(missing.prefix(limits.failuresShownMax), in: bundle).map {
-      .report("bundle \(id): \($0)")
-    }
+    var hints = kindHints
+    let lines = suggesting(missing.prefix(limits.failuresShownMax), in: bundle, &hints)
+    kindHints = hints
+    return lines.map { .report("bundle \(id): \($0)") }
   }
 
   /// Whether a version of a bundle runs. In the state `failed`, it is the previous one.
@@ -112,8 +113,8 @@ extension HostState {
   }
 
   /// The remarks on a bundle's file that apply: other programs may provide the kinds that it lacks.
-  func remarks(of bundle: Bundle) -> [BundleProblem] {
-    suggesting(applyingRemarks(of: bundle).prefix(limits.failuresShownMax), in: bundle)
+  func remarks(of bundle: Bundle, _ hints: inout KindHints) -> [BundleProblem] {
+    suggesting(applyingRemarks(of: bundle).prefix(limits.failuresShownMax), in: bundle, &hints)
   }
 
   /// All such remarks, as the reader has made them.
@@ -136,27 +137,22 @@ extension HostState {
   /// Remarks of which those about missing kinds say so, with the similar kind of any bundle or
   /// program. The reader knows only the kinds of the bundle itself.
   private func suggesting(
-    _ remarks: some Sequence<BundleProblem>, in bundle: Bundle
+    _ remarks: some Sequence<BundleProblem>, in bundle: Bundle, _ hints: inout KindHints
   ) -> [BundleProblem] {
-    var names: [String]?
-    var lastNames: [String]?
-    return remarks.map { remark in
-      guard let kind = remark.foreignKind else { return remark }
-      var remark = remark
-      remark.message =
+    var remarks = Array(remarks)
+    guard remarks.contains(where: { $0.foreignKind != nil }) else { return remarks }
+    hints.use(
+      KindHints.Names(
+        known: running.kinds.union(BundleReader.builtInKinds).union(programKinds),
+        last: Set(lastKinds.values.joined())))
+    let own = Set(bundle.kinds.map(\.kind.name))
+    for index in remarks.indices {
+      guard let kind = remarks[index].foreignKind else { continue }
+      remarks[index].message =
         "the kind \"\(kind)\" is not registered, so the widget shows its data as a table"
-      let known = names ?? kindNames(besides: bundle)
-      names = known
-      var suggestion = MissingKind.suggestion(for: kind, among: known)
-      if suggestion == nil {
-        // A bundle that does not run now may have the kind: its file has a mistake, or is missing.
-        let last = lastNames ?? Set(lastKinds.values.joined()).map(\.rawValue).sorted()
-        lastNames = last
-        suggestion = MissingKind.suggestion(for: kind, among: last)
-      }
-      remark.hint = suggestion ?? MissingKind.advice
-      return remark
+      remarks[index].hint = hints.hint(for: kind, besides: own)
     }
+    return remarks
   }
 
   /// Notes the kinds of a version. The number of bundles is limited, because bundles that have ended
@@ -172,11 +168,6 @@ extension HostState {
   /// Somebody has removed these bundles on purpose, so nobody means their kinds.
   mutating func forgetKinds(of ids: [String]) {
     for id in ids where running[id] == nil { lastKinds[id] = nil }
-  }
-
-  private func kindNames(besides bundle: Bundle) -> [String] {
-    let own = bundle.kinds.map(\.kind.name) + BundleReader.builtInKinds
-    return running.kinds.union(own).union(programKinds).map(\.rawValue).sorted()
   }
 
   /// The daemon has told the kinds of programs.

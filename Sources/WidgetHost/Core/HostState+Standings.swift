@@ -47,6 +47,11 @@ extension HostState {
   }
 
   public var standings: [Standing] {
+    var hints = kindHints
+    return standings(with: &hints)
+  }
+
+  private func standings(with hints: inout KindHints) -> [Standing] {
     var result: [Standing] = []
     var taken: Set<String> = []
     for (path, folder) in folders.all {
@@ -72,6 +77,7 @@ extension HostState {
       let losses = (current?.losses ?? []) + drops.map(HostState.dropRemark)
       let others = current?.instance.others
       let otherNames = others?.names(countMax: limits.othersShownMax)
+      let notes = shown.map { remarks(of: $0, &hints) } ?? []
       let failures = current?.instance.failures ?? []
       let lines = failures.prefix(limits.failuresShownMax).map(\.line)
       let more = failures.count - lines.count
@@ -97,7 +103,7 @@ extension HostState {
           marks: marks, drops: drops,
           remarks: waiting + editRemarks(current) + losses
             + (shown?.defaults.problems ?? [])
-            + (shown.map(remarks(of:)) ?? []).map(\.description)))
+            + notes.map(\.description)))
     }
     return result
   }
@@ -178,7 +184,9 @@ extension HostState {
 
   mutating func standing() -> [Output] {
     mayHaveNewTroubles = true
-    let specs = standings.compactMap(HostState.spec)
+    var hints = kindHints
+    let specs = standings(with: &hints).compactMap(HostState.spec)
+    kindHints = hints
     guard specs != told else { return [] }
     told = specs
     return [.standing(specs)]

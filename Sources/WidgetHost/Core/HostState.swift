@@ -68,6 +68,8 @@ public struct HostState: Sendable {
   var lastKinds: [String: Set<KindName>] = [:]
   /// The kinds of programs, as the daemon last told them, for suggestions.
   var programKinds: Set<KindName> = []
+  /// The hints of the last standings.
+  var kindHints = KindHints()
   /// The marks of removals that count no more.
   var knownMarks = KnownMarks()
   /// The data of former versions that no source set.
