@@ -4,7 +4,8 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// The kinds of programs that the host suggests in place of a misspelt kind.
+/// The kinds of programs that the host suggests in place of a misspelt kind. This daemon answers at
+/// once. `LookTests` has the answer that comes after the widget.
 extension HandOverTests {
   /// The daemon tells all widgets of each watch.
   private mutating func tellAll() {

@@ -4,7 +4,8 @@ import WidgetModel
 // The kinds of programs, for suggestions in notes about kinds that nobody has registered.
 extension DaemonConversation {
   /// Asks for the registered kinds if a bundle has a widget of a kind that the bundle lacks. The
-  /// answer comes before the daemon tells the widget, so the note has the suggestion.
+  /// answer mostly comes before the daemon tells the widget. If it comes later, the line of the log
+  /// has no suggestion, and the note of the bundle's widget gets it with the answer.
   mutating func askForKinds(of bundle: Bundle) {
     guard !isStopped, bundle.remarks.contains(where: { $0.foreignKind != nil }),
       !exchange.awaits(.registeredKinds)
