@@ -162,7 +162,7 @@ struct TableStateTests {
       Self.rows(table.text(width: width, Samples.plain), width).first ?? ""
     }
     #expect(row(80).hasPrefix("w   clock (unregistered)  visible  "), "\(row(80))")
-    #expect(row(24) == "w   unregistered     n=1")
+    #expect(row(24) == "w   unregistered    n=1")
   }
 
   // MARK: - Others
