@@ -267,7 +267,8 @@ extension BundleInstance {
 
   /// Reads sources again whose input has changed since the last reading.
   mutating func lookAtInputs(_ id: WidgetID) {
-    guard let facts = facts(of: id), let widget = widgets[id]?.view else { return }
+    guard let facts = facts(of: id), let view = widgets[id]?.view else { return }
+    let widget = facts.completed(view)
     for (index, source) in facts.kind.sources.enumerated() where !source.dependencies.isEmpty {
       guard let known = state(id, index).inputs, state(id, index).isOn,
         case let inputs = inputs(of: source, widget), inputs != known
