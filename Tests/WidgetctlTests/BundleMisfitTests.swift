@@ -149,9 +149,8 @@ struct BundleMisfitTests {
     #expect(doubtful.message == "\(both); may be lost: fdw data.red, fdw data.text")
     #expect(
       doubtful.hint
-        == "a value that may be lost is lost if `widgetctl apply --own` has declared its widget. "
-        + "Otherwise, the daemon sets the value aside. To keep the value, leave its field in the "
-        + "kind as it is")
+        == "if `widgetctl apply --own` has declared the widget, such a value is lost. Otherwise, "
+        + "the daemon sets it aside. To keep the value, leave its field in the kind as it is")
     // Only a declared widget has values of users that are set aside.
     #expect(
       remark("panel", [aside("user 77")])?.message

@@ -174,9 +174,8 @@ extension BundleOutlook {
     if !doubtful.isEmpty {
       message += "; may be lost: \(shortened(doubtful.map(\.name)))"
       hints.append(
-        "a value that may be lost is lost if `widgetctl apply --own` has declared its widget. "
-          + "Otherwise, the daemon sets the value aside. To keep the value, leave its field in the "
-          + "kind as it is")
+        "if `widgetctl apply --own` has declared the widget, such a value is lost. Otherwise, the "
+          + "daemon sets it aside. To keep the value, leave its field in the kind as it is")
     }
     return Remark(
       path: "kinds.\(kind)", message: message, hint: hints.joined(separator: "; "))

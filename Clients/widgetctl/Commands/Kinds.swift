@@ -119,9 +119,9 @@ struct RemoveKindCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm-kind", abstract: "Remove a kind. Its widgets stay.",
     discussion: """
-      The kind's widgets keep their values, but lose those that are only the kind's defaults. The \
-      daemon no longer checks the widgets, and shows their data instead of content. The command \
-      prints the number of these widgets.
+      The kind's widgets stay. They lose the values that equal the kind's defaults and that have \
+      no owner. The daemon no longer checks the widgets, and shows their data instead of content. \
+      The command prints the number of these widgets.
 
       The command refuses to remove a kind of a bundle: remove the bundle, or edit its file. With \
       --force it removes the kind, but widgetd-host restores the kind while it runs the bundle.
