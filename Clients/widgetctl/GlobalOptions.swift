@@ -66,8 +66,9 @@ struct GlobalOptions: ParsableArguments {
   /// `--timeout`, where 0 means never.
   var limit: Duration? { timeout.flatMap { $0 > .zero ? $0 : nil } }
 
-  /// The largest maximum time of calls without which a command still works, such as those about
-  /// bundles, whose files need no daemon. With less, a busy machine would change the output.
+  /// The largest maximum time of a call without whose answer a command still works. Commands for
+  /// bundles make such calls, because the files of bundles need no daemon. With a shorter time, the
+  /// output would change on a busy machine.
   static let optionalTimeoutMax: Duration = .seconds(10)
 
   /// The maximum time of such calls: `--timeout`, up to `optionalTimeoutMax`.

@@ -169,7 +169,7 @@ extension ContentReads {
     switch use.reference.variable {
     case "status": break
     case "data":
-      // Nobody reads a failure in `data` as a whole, or in the value of a computed key.
+      // Users see no failure in `data` as a whole, or in the value of a computed key.
       guard case .field(BundleScope.statusKey)? = path.first else { return }
       path = path.dropFirst()
     default: return

@@ -1,7 +1,7 @@
 package import WidgetModel
 
 /// The next step for a kind that nobody provides. The reader of bundles, the host and `widgetctl` know
-/// the kinds of others to a different extent, and use these words.
+/// different kinds of others, and all use these words.
 package enum MissingKind {
   /// The step if no known kind is similar.
   package static let advice = "`widgetctl kinds` lists the kinds of all programs"
@@ -12,7 +12,8 @@ package enum MissingKind {
 
   /// `did you mean "gauge"?`; nil if no kind is similar.
   ///
-  /// - Parameter names: also the kind itself, if the daemon has not taken its bundle yet.
+  /// - Parameter names: the known kinds. The kind itself can be among them, if the daemon has not
+  ///   taken its bundle yet.
   package static func suggestion(for kind: KindName, among names: [String]) -> String? {
     kind.rawValue.closest(among: names.filter { $0 != kind.rawValue }).map {
       "did you mean \"\($0)\"?"

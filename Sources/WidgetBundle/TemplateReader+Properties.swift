@@ -321,8 +321,8 @@ extension TemplateReader {
 }
 
 extension CompiledExpression {
-  /// The keys of `data` that the expression uses in any way that null can break. Only `data.KEY ==
-  /// null` and tests whether `data` has the key have a result for null.
+  /// The keys of `data` for which the expression can fail if they are null. `data.KEY == null`, and
+  /// tests whether `data` has the key, cannot fail.
   fileprivate var dataKeys: Set<String> {
     var keys: Set<String> = []
     for use in uses where use.reference.variable == "data" {

@@ -35,7 +35,7 @@
     private let connection: CallerConnection
     /// Whether the connection is being closed. HTTP/2 gets no more frames.
     private var isClosing = false
-    /// Whether the peer has not taken far too many answers to pings.
+    /// Whether far too many answers to pings wait for the peer.
     private var isDeaf = false
     /// The answers to pings that were not written.
     private(set) var answers = ByteBuffer()

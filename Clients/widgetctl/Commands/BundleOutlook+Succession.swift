@@ -6,7 +6,7 @@ import WidgetModel
 // A bundle whose id somebody has changed in the file that the host reads. It takes over the kinds
 // and the widgets of the bundle with the former id.
 extension BundleOutlook {
-  /// The sets of the bundles that the host has in the folder of a file, which has another id now.
+  /// The sets of the bundles that the host has in the folder of a file. The file has another id now.
   /// The host may be stopped.
   ///
   /// - Parameters:

@@ -8,8 +8,8 @@ struct LossRules: Sendable {
   private var rules: [KindName: LostFields] = [:]
   /// The kinds of the daemon that no file has, so that their sources are unknown.
   private var others: [KindName: Kind] = [:]
-  /// The data of the kinds that a file has, and the daemon does not have. The daemon may have had
-  /// the kinds with other fields.
+  /// The names of the data fields, by kind, of the kinds that a file has and the daemon lacks. The
+  /// daemon may have had the kinds with other fields.
   private var fields: [KindName: Set<String>] = [:]
   private var hasFile = false
 
@@ -158,8 +158,9 @@ struct LossRules: Sendable {
     return !unclear(in: widget, owners).isEmpty
   }
 
-  /// The keys of a widget's data of unknown origin, because nobody has the kind with these fields:
-  /// an event, an action or a source has set the value, or it is a former default.
+  /// The keys of a widget's data whose origin nobody knows, because neither the host nor a file has
+  /// the kind with these fields. An event, an action or a source has set the value, or it is a
+  /// former default.
   func unclear(in widget: Widget, _ owners: [FieldOwner]) -> [String] {
     let kind = widget.kind
     guard others[kind] == nil, rules[kind] == nil || fields[kind] != nil else { return [] }

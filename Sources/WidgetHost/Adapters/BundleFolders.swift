@@ -209,13 +209,13 @@ enum BundleFolders {
   /// last start of their bundle, and those of bundles that are back.
   ///
   /// A bundle can be back before the host looks. It then does not start again. A mark with the target
-  /// of a link stays until it is known, because its bundle is still there and no time counts for it.
+  /// of a link stays until a host has noted it, because its bundle is still there.
   ///
   /// - Parameters:
   ///   - bundles: the bundles that the host, or the daemon, has.
   ///   - rootOf: the folder of bundles that has a bundle's folder, or a link to it.
   ///   - unconfirmed: the removed bundles that the daemon still has. Their marks stay.
-  ///   - known: Other marks stay. Nil: no mark stays for this reason.
+  ///   - known: the only marks that may be deleted. Nil: all of them may be.
   static func dropMarks(
     in roots: [String], but bundles: [HostState.Remembered], _ rootOf: [String: String] = [:],
     keeping unconfirmed: Set<String> = [], among known: Set<RemovalMark>? = nil

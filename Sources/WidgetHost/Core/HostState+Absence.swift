@@ -40,8 +40,8 @@ extension HostState {
     return standing()
   }
 
-  /// The marks of removals of a bundle that count no more, and those that were there when a host last
-  /// saw a file in the folder. Nil if only an older host ran the bundle, which kept no marks.
+  /// The marks of removals of a bundle that no longer count, and those that were there when a host
+  /// last saw a file in the folder. Nil if only an older host ran the bundle, which kept no marks.
   func marks(of folder: FolderState, _ id: String) -> Set<String>? {
     let seen = folder.marks ?? folder.remembered.last?.seenMarks
     return seen?.union(knownMarks[id])

@@ -134,8 +134,8 @@ extension HostState {
     return Set(known.flatMap(\.kinds))
   }
 
-  /// Remarks of which those about missing kinds say so, with the similar kind of any bundle or
-  /// program. The reader knows only the kinds of the bundle itself.
+  /// The remarks. Those about missing kinds say that the kind is not registered, and suggest the
+  /// similar kind of any bundle or program. The reader knows only the kinds of the bundle itself.
   private func suggesting(
     _ remarks: some Sequence<BundleProblem>, in bundle: Bundle, _ hints: inout KindHints
   ) -> [BundleProblem] {

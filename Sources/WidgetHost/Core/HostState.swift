@@ -70,7 +70,7 @@ public struct HostState: Sendable {
   var programKinds: Set<KindName> = []
   /// The hints of the last standings.
   var kindHints = KindHints()
-  /// The marks of removals that count no more.
+  /// The marks of removals that no longer count.
   var knownMarks = KnownMarks()
   /// The data of former versions that no source set.
   var formerData = FormerData()

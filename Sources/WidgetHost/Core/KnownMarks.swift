@@ -1,8 +1,8 @@
-/// By bundle, the identities of the marks of removals that count no more: a host has seen them beside
-/// the file of the bundle, or has carried the removals out.
+/// By bundle, the identities of the marks of removals that no longer count: a host has seen them
+/// beside the file of the bundle, or has carried the removals out.
 ///
 /// They stay known after their files are deleted, because a backup can have copies. Their number has a
-/// limit, and any of the former ones may go.
+/// limit. Beyond it, any of the former ones may be forgotten.
 struct KnownMarks: Sendable {
   private static let bundlesMax = 1_000
   private static let marksMax = 32
