@@ -172,8 +172,8 @@
     /// The same while the user has too many unsent bytes. Small, because the reserve for connections
     /// with few unsent bytes is for calls. A peer that takes its answers has fewer.
     static let pingAnswerBytesMin = 1 << 10
-    /// The connection is closed at this many bytes of answers to pings. A peer that stays within the
-    /// limit of control frames needs more than half an hour to reach it.
+    /// The connection is closed at this many bytes of answers to pings. A peer that stays within
+    /// the limit of control frames needs more than half an hour to reach it.
     static let pingAnswerBytesEnd = 2 * pingAnswerBytesMax
     /// The maximum memory of a connection's incomplete requests, in bytes.
     static let receivingBytesMax = 16 << 20

@@ -6,8 +6,8 @@ import WidgetModel
 // A bundle whose id somebody has changed in the file that the host reads. It takes over the kinds
 // and the widgets of the bundle with the former id.
 extension BundleOutlook {
-  /// The sets of the bundles that the host has in the folder of a file. The file has another id now.
-  /// The host may be stopped.
+  /// The sets of the bundles that the host has in the folder of a file. The file has another id
+  /// now. The host may be stopped.
   ///
   /// - Parameters:
   ///   - id: in the file.

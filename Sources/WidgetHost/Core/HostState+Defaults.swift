@@ -10,9 +10,9 @@ struct FormerData: Sendable {
   private var uncompared: [String: SettableData] = [:]
   /// The data of the last version that the daemon has taken, by bundle.
   private var provided: [String: SettableData] = [:]
-  /// The data of the kinds that such a version had, and that the daemon has from no bundle any more.
-  /// If a bundle has the kind again, its defaults are compared with these. Only the newest kinds are
-  /// kept, up to the limits of the written value.
+  /// The data of the kinds that such a version had, and that the daemon has from no bundle any
+  /// more. If a bundle has the kind again, its defaults are compared with these. Only the newest
+  /// kinds are kept, up to the limits of the written value.
   private var dropped: [String: SettableData] = [:]
 
   subscript(id: String) -> SettableData? { last[id] }
@@ -36,8 +36,8 @@ struct FormerData: Sendable {
     provided[id] = taken
   }
 
-  /// The file has kinds that the version before lacked. If the daemon has not taken that version, it
-  /// still has the kinds.
+  /// The file has kinds that the version before lacked. If the daemon has not taken that version,
+  /// it still has the kinds.
   mutating func returned(_ kinds: Set<KindName>, to id: String) {
     guard let data = provided[id] else { return }
     compare(data, only: kinds, with: id)
