@@ -50,6 +50,25 @@ struct SourceTests {
     #expect(scene["n"] == .int(2))
   }
 
+  @Test func `a default that a widget lacks for a moment reads no source again`() throws {
+    var scene = try Scene(
+      """
+      parameters: {user: {type: string, default: me}}
+      data: {note: ""}
+      sources: {feed: {http: {url: "http://h/x"}, set: {note: result}}}
+      """, permissions: "{hosts: [h]}")
+    let first = try need(scene.webRequest())
+    try scene.answer(first.id, 200, "\"1\"")
+    for value in [.string("me"), nil, .string("me")] as [Value?] {
+      scene.pass(.seconds(1))
+      try scene.change { $0.parameters["user"] = value }
+      #expect(scene.webRequest() == nil)
+    }
+    scene.pass(.seconds(1))
+    try scene.change { $0.parameters["user"] = .string("you") }
+    #expect(scene.webRequest() != nil)
+  }
+
   @Test func `a source is not read again because of data that it sets`() throws {
     var scene = try Scene(
       """

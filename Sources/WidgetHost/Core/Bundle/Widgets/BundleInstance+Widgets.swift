@@ -25,7 +25,6 @@ extension BundleInstance {
       return appear(widget, facts)
     }
     trace(widget.id, content: widget.content, after: known.heard.content)
-    let before = known.view.parameters
     widgets.hear(widget, isAnew: isAnew)
     standing.set(widget.id, isMarkRefused: false)
     followErrorsOfOthers(widget.id, after: known.heard.error)
@@ -35,7 +34,10 @@ extension BundleInstance {
     followContent(widget.id)
     followReducers(widget.id)
     followForms(widget.id, after: known.heard.content)
-    guard widget.parameters != before else { return }
+    // While the host restores a removed kind, the widget lacks the defaults.
+    guard widget.parameters != known.view.parameters,
+      facts.completed(widget).parameters != facts.completed(known.view).parameters
+    else { return }
     for (index, source) in facts.kind.sources.enumerated() where source.isLoadedAtStart {
       read(widget.id, index, isAsked: true)
     }
