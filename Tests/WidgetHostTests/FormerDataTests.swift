@@ -263,8 +263,8 @@ struct FormerDataTests {
     #expect(
       told == [
         "bundle b: the file no longer has the kind \"k\", so 2 widgets lose their content, and keep"
-          + " only values that differ from the default: foreign, mine; to get the content back, put"
-          + " the kind into the file again, or into another bundle"
+          + " only the values that have an owner or differ from the default: foreign, mine; to get"
+          + " the content back, put the kind into the file again, or into another bundle"
       ])
     let again = state.declared(generation: last, refusal: nil, at: now)
     #expect(Self.drops(again).isEmpty)

@@ -69,7 +69,7 @@ extension HostState {
       widgets.count == 1
       ? "1 widget loses its content, and keeps"
       : "\(widgets.count) widgets lose their content, and keep"
-    return ", so \(effect) only values that differ from the default: \(ids)"
+    return ", so \(effect) only the values that have an owner or differ from the default: \(ids)"
       + (widgets.count > limits.othersShownMax ? ", …" : "")
       + "; to get the content back, put the kind into the file again, or into another bundle"
   }
