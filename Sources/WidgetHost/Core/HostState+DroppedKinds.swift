@@ -52,7 +52,7 @@ extension HostState {
     return formerData.provided(by: id).filter { !names.contains($0) }.map { kind -> Output in
       let start = "bundle \(id): the file no longer has the kind \"\(kind)\""
       if let other = running.bundle(declaring: kind, except: id) {
-        return .note("\(start); bundle \(other) has it, too")
+        return .note("\(start); bundle \(other) declares it")
       }
       let staying = former?.kinds[kind]?.staying(in: bundle, without: kind) ?? []
       guard !staying.isEmpty else {

@@ -205,13 +205,17 @@ struct RunningBundles: Sendable {
     }
   }
 
-  /// The first other bundle with a kind, by id. Versions that the daemon has refused count, too: a
-  /// reason can be that the kind belongs to this bundle.
+  /// The first other bundle with a kind, by id, that runs or is about to run. A version that the
+  /// daemon has refused counts only if the reason was the kind, because the host then retries it.
   func bundle(declaring kind: KindName, except id: String) -> String? {
-    ids.first { other in
+    func declares(_ version: Bundle, refusedFor reason: String?) -> Bool {
+      version.kinds.contains { $0.kind.name == kind }
+        && reason?.contains("Kind \"\(kind)\" belongs to ") ?? true
+    }
+    return ids.first { other in
       guard other != id, let bundle = bundles[other] else { return false }
-      let versions = [bundle.instance.bundle] + (bundle.refused.map { [$0] } ?? [])
-      return versions.contains { $0.kinds.contains { $0.kind.name == kind } }
+      return declares(bundle.instance.bundle, refusedFor: bundle.refusal)
+        || bundle.refused.map { declares($0, refusedFor: bundle.refusedFor) } ?? false
     }
   }
 
