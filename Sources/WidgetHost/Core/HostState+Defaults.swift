@@ -12,7 +12,8 @@ struct FormerData: Sendable {
   private var provided: [String: SettableData] = [:]
   /// The data of the kinds that such a version had, and that the daemon has from no bundle any
   /// more. If a bundle has the kind again, its defaults are compared with these. Only the newest
-  /// kinds are kept, up to the limits of the written value.
+  /// kinds are kept, up to the limits of the written value. The value has no order, so those from
+  /// before the start of this host are in the order of their names.
   private var dropped: [String: SettableData] = [:]
 
   subscript(id: String) -> SettableData? { last[id] }
