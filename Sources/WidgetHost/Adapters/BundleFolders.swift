@@ -239,6 +239,7 @@ enum BundleFolders {
   }
 
   /// Deletes a mark that has been judged. If another removal has replaced it since, that mark stays.
+  /// A mark that comes after the comparison is lost. The bundle then counts as missing.
   static func delete(_ mark: RemovalMark, of id: String, in root: String) {
     guard RemovalMark(of: id, in: root) == mark else { return }
     unlink("\(root)/\(BundleRemovalMark.name(of: id))")
