@@ -110,7 +110,8 @@ extension BundleInstaller {
 
   /// Tells the host that the bundle was removed on purpose. Without the mark, the host waits before
   /// it removes the widgets. The mark comes last, because the host deletes marks of bundles that it
-  /// misses, and marks that say nothing.
+  /// misses, and marks that say nothing. It gets its name when it is complete, so that a host sees
+  /// its id.
   ///
   /// - Parameters:
   ///   - id: nil for no mark.
@@ -120,8 +121,15 @@ extension BundleInstaller {
     guard let id, BundleRemovalMark.canHave(id) else { return }
     let name = BundleRemovalMark.name(of: id)
     let record = BundleRemovalMark.Record(target: target ?? "")
-    try? bundles.remove(name)
-    try? bundles.write(name, WholeBytes(record.bytes), isExecutable: false)
+    let draft = BundleInstaller.stagingName(in: bundles, "-mark")
+    do throws(BundleInstallerError) {
+      try bundles.write(draft, WholeBytes(record.bytes), isExecutable: false)
+    } catch {
+      // A full disk can still have room for an empty file, which tells of the removal, too.
+      try? bundles.write(draft, WholeBytes([]), isExecutable: false)
+    }
+    guard renameat(bundles.descriptor, draft, bundles.descriptor, name) != 0 else { return }
+    try? bundles.remove(draft)
   }
 
   /// The same for a bundle that somebody had moved to another folder of bundles before its removal.

@@ -231,6 +231,42 @@ extension BundleInstallerTests {
     #expect(ids.count == 3 && !ids.contains(nil))
   }
 
+  /// The masks of the events with a name, in order.
+  private func masks(_ descriptor: CInt, of name: String) -> [UInt32] {
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    let count = Glibc.read(descriptor, &buffer, buffer.count)
+    var rest = buffer.prefix(max(0, count))
+    var masks: [UInt32] = []
+    let headSize = MemoryLayout<inotify_event>.size
+    while rest.count >= headSize {
+      let (mask, length) = rest.withUnsafeBytes { raw in
+        (
+          raw.loadUnaligned(fromByteOffset: 4, as: UInt32.self),
+          Int(raw.loadUnaligned(fromByteOffset: 12, as: UInt32.self))
+        )
+      }
+      let text = rest.dropFirst(headSize).prefix(length).prefix { $0 != 0 }
+      if String(decoding: text, as: UTF8.self) == name { masks.append(mask) }
+      rest = rest.dropFirst(headSize + length)
+    }
+    return masks
+  }
+
+  /// A host that looked in between saw a mark without an id.
+  @Test func `a mark is complete when it gets its name, also in the place of another one`() throws {
+    for _ in 0..<2 {
+      _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+      scratch.write("bundles/.removed-desk", "")
+      let descriptor = inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC))
+      defer { Glibc.close(descriptor) }
+      let mask = UInt32(IN_CREATE) | UInt32(IN_DELETE) | UInt32(IN_MOVED_TO)
+      try #require(inotify_add_watch(descriptor, installer.path, mask) >= 0)
+      try installer.remove("desk")
+      #expect(masks(descriptor, of: ".removed-desk") == [UInt32(IN_MOVED_TO)])
+      #expect(!scratch.listing("bundles").contains { $0.contains(".staging-") })
+    }
+  }
+
   @Test(arguments: [false, true])
   func `a link that leads to nothing is removed`(hasVersions: Bool) throws {
     try #require(mkdir(installer.path, 0o755) == 0)
