@@ -189,4 +189,31 @@ struct RemovalMarkTests {
     }
     #expect(known["desk"].count == 32 && known["memo"].isEmpty)
   }
+
+  @Test func `the newest marks of removed bundles are kept for the next host`() {
+    var known = KnownMarks()
+    for number in 100..<140 {
+      known.add(["b\(number) x"], of: "b\(number)")
+      known.removed("b\(number)")
+    }
+    #expect(known.ofRemoved == (108..<140).map { "b\($0) x" })
+    var next = KnownMarks()
+    next.add(["desk y"], of: "desk")
+    next.removed("desk")
+    for _ in 0..<2 { next.restore(known.ofRemoved) }
+    #expect(next.ofRemoved == (109..<140).map { "b\($0) x" } + ["desk y"])
+    #expect(next["b139"] == ["b139 x"])
+  }
+
+  @Test func `the marks of a removed bundle are those of its folder and of the given ones`() throws
+  {
+    try remove()
+    let bundle = look()
+    let other = try Folder()
+    try other.write(name, String(decoding: BundleRemovalMark.Record().bytes, as: UTF8.self))
+    let marks = [folder, other].map { BundleFolders.removalMarks(in: $0.path).map(\.identity) }
+    #expect(BundleFolders.marks(of: bundle, in: []) == Set(marks[0]))
+    #expect(BundleFolders.marks(of: bundle, in: [other.path]) == Set(marks[0] + marks[1]))
+    #expect(Set(marks[0] + marks[1]).count == 2)
+  }
 }

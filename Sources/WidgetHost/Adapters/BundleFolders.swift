@@ -190,6 +190,12 @@ enum BundleFolders {
     RemovalMark(of: bundle.id, in: folder)?.tellsOfRemoval(of: bundle) ?? false
   }
 
+  /// The identities of the marks of a bundle, in its folder of bundles and in these ones.
+  static func marks(of bundle: HostState.Remembered, in roots: [String]) -> Set<String> {
+    let places = roots + [Paths.parent(bundle.path)]
+    return Set(places.compactMap { RemovalMark(of: bundle.id, in: $0)?.identity })
+  }
+
   /// Whether a mark in one of these folders of bundles says that somebody has removed the link to the
   /// bundle's folder, which is still there.
   ///

@@ -119,21 +119,23 @@ extension Host {
     case .registeredKinds: return .standing(try await daemon.registeredKinds())
     case .folders(let bundles):
       let former = try await formerRoots(daemon)
-      return .absences(
-        await Host.blocking { () -> [String: HostState.Absence] in
-          var absences: [String: HostState.Absence] = [:]
-          let own = roots.filter { former.contains($0) }
-          // Of several bundles in a folder, the last one was removed.
-          for bundle in bundles where absences[bundle.path] != .removed {
-            if !BundleFolders.isBundle(bundle.path) {
-              absences[bundle.path] = BundleFolders.absence(of: bundle)
-            } else if BundleFolders.isLinkRemoved(to: bundle, in: own) {
-              absences[bundle.path] = .removed
-            }
+      return await Host.blocking { () -> DaemonAnswer in
+        var absences: [String: HostState.Absence] = [:]
+        var marks: Set<String> = []
+        let own = roots.filter { former.contains($0) }
+        // Of several bundles in a folder, the last one was removed.
+        for bundle in bundles where absences[bundle.path] != .removed {
+          if !BundleFolders.isBundle(bundle.path) {
+            absences[bundle.path] = BundleFolders.absence(of: bundle)
+          } else if BundleFolders.isLinkRemoved(to: bundle, in: own) {
+            absences[bundle.path] = .removed
           }
-          BundleFolders.dropMarks(in: roots, but: bundles, among: marksAtStart)
-          return absences
-        })
+          guard absences[bundle.path] == .removed else { continue }
+          marks.formUnion(BundleFolders.marks(of: bundle, in: own))
+        }
+        BundleFolders.dropMarks(in: roots, but: bundles, among: marksAtStart)
+        return .absences(absences, marks: marks)
+      }
     }
     return .done
   }

@@ -75,7 +75,7 @@ struct HostMachine: Sendable {
       folders: roots, standings: bundles.standings, isStopped: isStopped, isStub: isStub,
       problem: roots.compactMap { root in
         rootProblems[root].map { "\($0.reason) (since \(RFC3339.text($0.since.wholeSeconds)))" }
-      }.joined(separator: "\n"))
+      }.joined(separator: "\n"), marks: bundles.knownMarks.ofRemoved)
     return spec.map { [$0] } ?? []
   }
 
@@ -226,9 +226,13 @@ struct HostMachine: Sendable {
     case .blocked(let id, let others):
       pass(bundles.blocked(id, by: others), at: now)
       daemon.setFolders(bundles.knownFolders)
-    case .remembered(let known):
-      pass(bundles.remembered(known, at: now), at: now)
+    case .remembered(let known, let marks):
+      pass(bundles.remembered(known, removals: marks, at: now), at: now)
       daemon.setFolders(bundles.knownFolders)
+      // The marks change the widget of the host, and perhaps no other one.
+      if !isStopped {
+        daemon.setStanding(hostWidget() + bundles.standings.compactMap(HostState.spec))
+      }
       // The looks before this one could not tell which marks say nothing.
       outputs.append(.removalsConfirmed)
     case .attendance(let isAway):

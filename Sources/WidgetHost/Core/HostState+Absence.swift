@@ -74,12 +74,11 @@ extension HostState {
     guard absence != .removed, !hasOther, !hasNeverRun,
       let shown = id ?? folder.remembered.last?.id
     else {
+      let removed: [String] =
+        absence == .removed ? [id].compactMap(\.self) + folder.remembered.map(\.id) : []
+      for id in removed { knownMarks.add(marks, of: id) }
       var outputs = remove(path, at: now)
-      if absence == .removed {
-        let removed = [id].compactMap(\.self) + folder.remembered.map(\.id)
-        forgetKinds(of: removed)
-        for id in removed { knownMarks.add(marks, of: id) }
-      }
+      forgetKinds(of: removed)
       if hasNeverRun, let suspicion { outputs += found(suspicion, in: path, at: now) }
       return outputs + standing()
     }
@@ -281,6 +280,7 @@ extension HostState {
     var outputs: [Output] = []
     for known in former where known.id != heir.id && running[known.id] == nil {
       removedIDs.insert(known.id)
+      knownMarks.removed(known.id)
       formerData.handOver(
         known.settable, of: known.id, to: heir.id, beside: running.provided(by: heir.id))
       // The file that was missing or broken is there.
@@ -343,6 +343,7 @@ extension HostState {
       beside: running.provided(by: heir.id))
     running.forget(id)
     removedIDs.insert(id)
+    knownMarks.removed(id)
     return outputs + [unmark, .handOver(id: id, to: heir.id), note]
   }
 
@@ -363,8 +364,13 @@ extension HostState {
   /// The daemon has widgets of kind `bundle`, perhaps from an earlier host. If the id in a folder's
   /// file has changed since, the bundle in the folder takes over. Those without a folder are
   /// removed with everything that belongs to them.
-  public mutating func remembered(_ bundles: [Remembered], at now: HostTime) -> [Output] {
+  ///
+  /// - Parameter marks: those of bundles that earlier hosts have removed.
+  public mutating func remembered(
+    _ bundles: [Remembered], removals marks: [String] = [], at now: HostTime
+  ) -> [Output] {
     var outputs: [Output] = []
+    knownMarks.restore(marks)
     for known in bundles { knownMarks.add(known.seenMarks ?? [], of: known.id) }
     if formerIDs == nil {
       for known in bundles where known.absence != .removed {

@@ -40,6 +40,11 @@ extension HostState {
       if case .list? = shown[HostState.marksKey] { Set(texts(HostState.marksKey)) } else { nil }
     }
 
+    /// The host carries out the removals with these marks.
+    mutating func note(_ marks: Set<String>) {
+      shown[HostState.marksKey] = HostState.value(of: marks.union(seenMarks ?? []))
+    }
+
     /// The events that the kinds react to, by kind.
     var handled: [KindName: [String]] {
       guard case .map(let kinds)? = shown["handled"] else { return [:] }

@@ -166,6 +166,7 @@ public struct HostState: Sendable {
     let id = known.id
     guard running[id] == nil else { return [] }
     removedIDs.insert(id)
+    knownMarks.removed(id)
     formerData.forget(id)
     return [unmark(known)] + withdraw(removalNote(of: known))
   }
@@ -268,6 +269,7 @@ public struct HostState: Sendable {
     running.forget(id)
     formerData.forget(id)
     removedIDs.insert(id)
+    knownMarks.removed(id)
     guard let note else {
       return ends
         + [unmark, .withdraw(id: id, note: nil), .note("bundle \(id) removed; it has never run")]

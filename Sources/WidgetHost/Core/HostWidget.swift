@@ -7,6 +7,9 @@ public enum HostWidget {
   /// Both the id of the widget and the name of its kind.
   public static let name = "widgetd-host"
 
+  /// The data with the marks of removed bundles, for the next host; see `KnownMarks`.
+  private static let marksKey = "marks"
+
   public static var kind: Kind? {
     KindName(name).map { name in
       Kind(
@@ -30,6 +33,10 @@ public enum HostWidget {
           Field(
             name: "problem", type: .string, defaultValue: .string(""),
             summary: "The folders that cannot be read, each with the reason and the time."),
+          Field(
+            name: marksKey, type: .list(.string), defaultValue: .list([]),
+            summary: "The ids of the last removals of bundles. For the next host, copies of their"
+              + " files do not mean that a bundle is removed again."),
         ], content: [ContentTemplate(root: content)],
         sample: [
           "state": .string("running"), "folders": .list([.string("/home/ann/widgets")]),
@@ -65,7 +72,7 @@ public enum HostWidget {
   /// All characters of the name are allowed in ids, so the id is never nil.
   static func spec(
     folders: [String], standings: [HostState.Standing], isStopped: Bool, isStub: Bool = false,
-    problem: String = ""
+    problem: String = "", marks: [String] = []
   ) -> WidgetSpec? {
     guard let id = WidgetID(name), let kind = KindName(name) else { return nil }
     return WidgetSpec(
@@ -75,7 +82,13 @@ public enum HostWidget {
         "folders": .list(folders.map { .string($0) }),
         "bundles": .int(Int64(standings.count)),
         "failed": .int(Int64(standings.count { $0.state == .failed })), "stub": .bool(isStub),
-        "problem": .string(problem),
+        "problem": .string(problem), marksKey: .list(marks.map { .string($0) }),
       ])
+  }
+
+  /// The marks of removed bundles in the data of the widget, as the last host has left it.
+  static func marks(in data: ValueMap) -> [String] {
+    guard case .list(let marks)? = data[marksKey] else { return [] }
+    return marks.compactMap { if case .string(let mark) = $0 { mark } else { nil } }
   }
 }

@@ -8,6 +8,9 @@ struct KnownMarks: Sendable {
   private static let marksMax = 32
 
   private var all: [String: Set<String>] = [:]
+  /// The marks of bundles whose widgets `bundle/ID` are gone, the newest last. The widget of the host
+  /// keeps them for the next host.
+  private(set) var ofRemoved: [String] = []
 
   subscript(id: String) -> Set<String> { all[id] ?? [] }
 
@@ -17,5 +20,18 @@ struct KnownMarks: Sendable {
     guard !own.isEmpty, all[id] != nil || all.count < KnownMarks.bundlesMax else { return }
     let former = self[id].subtracting(own).sorted()
     all[id] = own.union(former.prefix(max(0, KnownMarks.marksMax - own.count)))
+  }
+
+  /// A bundle is removed, or has another id.
+  mutating func removed(_ id: String) {
+    let marks = ofRemoved + self[id].subtracting(ofRemoved).sorted()
+    ofRemoved = Array(marks.suffix(KnownMarks.marksMax))
+  }
+
+  /// The widget of an earlier host has these marks of removed bundles.
+  mutating func restore(_ marks: [String]) {
+    for mark in marks { add([mark], of: String(mark.prefix { $0 != " " })) }
+    let both = marks.filter { !ofRemoved.contains($0) } + ofRemoved
+    ofRemoved = Array(both.suffix(KnownMarks.marksMax))
   }
 }

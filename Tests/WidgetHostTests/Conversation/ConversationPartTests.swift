@@ -93,6 +93,35 @@ struct ConversationPartTests {
     #expect(spec.data["state"] == .string("stopped") && spec.data["runs"] == .bool(false))
   }
 
+  /// The host did not note this mark, so a copy of it counted again.
+  @Test func `the mark of a removal at the start of a host is known from then on`() throws {
+    func known(_ id: String, _ kind: String, _ data: ValueMap) throws -> Widget {
+      Widget(
+        id: try #require(WidgetID(id)), kind: try #require(KindName(kind)), data: data,
+        applySet: HostState.provider)
+    }
+    let widgets = [
+      try known("widgetd-host", "widgetd-host", ["marks": .list([.string("memo 1")])]),
+      try known(
+        "bundle/a", "bundle",
+        ["id": .string("a"), "path": .string("/c/a"), "loaded": .timestamp(.epoch)]),
+    ]
+    var work = StandingWork()
+    work.list(with: call(1))
+    _ = work.answered(.success(.widgets(widgets)), at: .zero, limits)
+    work.look(with: call(2))
+    let answer = DaemonAnswer.absences(["/c/a": .removed], marks: ["a 2", "b 3"])
+    let answered = work.answered(.success(answer), at: .zero, limits)
+    guard case .remembered(let bundles, _) = answered else {
+      Issue.record("the host remembers no bundle")
+      return
+    }
+    var state = HostState(home: "/home/me", seed: 1)
+    _ = state.remembered(
+      bundles, removals: work.formerMarks, at: HostTime(wall: .epoch, uptime: .zero))
+    #expect(state.knownMarks.ofRemoved == ["memo 1", "a 2"])
+  }
+
   @Test func `a bundle that this host runs from another folder is not called stale`() throws {
     let id = try #require(WidgetID("bundle/a"))
     let kind = try #require(KindName("bundle"))

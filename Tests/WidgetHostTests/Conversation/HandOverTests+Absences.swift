@@ -109,6 +109,25 @@ extension HandOverTests {
     #expect(machine.daemon.withdrawals.unconfirmed.isEmpty)
   }
 
+  /// A backup can have a copy of the mark, and somebody can install the bundle again.
+  @Test mutating func `later hosts know the mark of a removal that an earlier one carried out`()
+    throws
+  {
+    func marks(_ id: String) -> Value? { widget(id)?.data["marks"] }
+    let known = Value.list([.string("a 1")])
+    try beginWithGuest()
+    run(machine.found(nil, in: "/b/x", absence: .removed, marks: ["a 1", "b 2"], at: time))
+    tellNews()
+    #expect(widget("bundle/a") == nil && marks("widgetd-host") == known)
+    restart { _ in }
+    #expect(marks("widgetd-host") == known)
+    try restart { try $0.edit("a", "v: {kind: k}") }
+    #expect(marks("bundle/a") == known && marks("widgetd-host") == known)
+    #expect(machine.bundles.occupants.map(\.seenMarks) == [["a 1"]])
+    run(machine.stop(at: time))
+    #expect(marks("widgetd-host") == known)
+  }
+
   @Test mutating func `after a restart of the host, the state of a missing bundle is as before`()
     throws
   {

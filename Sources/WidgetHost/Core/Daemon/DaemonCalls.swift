@@ -87,8 +87,9 @@ public enum DaemonAnswer: Sendable {
   case widgets([Widget])
   case listed([ListedWidget])
   case standing(Circumstances)
-  /// The folders without a bundle, with the reason.
-  case absences([String: HostState.Absence])
+  /// The folders without a bundle, with the reason, and the identities of the marks that tell of
+  /// removals.
+  case absences([String: HostState.Absence], marks: Set<String> = [])
 }
 
 /// A widget with the condition of a change that depends on it.

@@ -144,8 +144,8 @@ extension DaemonConversation {
     case nil: break
     case .admit: admit()
     case .list:
-      guard let kind = HostState.kind?.name else { return }
-      standing.list(with: call(.widgets([kind]), for: .standing))
+      let kinds = [HostState.kind, HostWidget.kind].compactMap { $0?.name }
+      standing.list(with: call(.widgets(kinds), for: .standing))
     case .declare:
       // The widget of a removed bundle stays until the bundle's kinds and widgets are removed. So
       // the next host knows what to remove if this one is killed.
@@ -170,7 +170,7 @@ extension DaemonConversation {
     case .remembered(let bundles, let reports):
       for text in reports { report(text) }
       for known in bundles { declarations.remember(known) }
-      put(.remembered(bundles))
+      put(.remembered(bundles, removals: standing.formerMarks))
     case .refused(let text):
       if let text { report(text) }
       admit()

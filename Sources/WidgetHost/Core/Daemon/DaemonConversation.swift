@@ -23,8 +23,9 @@ struct DaemonConversation: Sendable {
     case reworded(id: String, refusal: String)
     /// The daemon refuses a bundle, and others have kinds or widgets that it declares.
     case blocked(id: String, by: Set<String>)
-    /// The bundles that the daemon has, from an earlier host perhaps.
-    case remembered([HostState.Remembered])
+    /// The bundles that the daemon has, from an earlier host perhaps, and the marks of bundles that
+    /// earlier hosts have removed.
+    case remembered([HostState.Remembered], removals: [String])
     /// The daemon has this host as the one that shows bundles, or has it no more.
     case attendance(isAway: Bool)
     /// Somebody sent an event to a widget of the host.

@@ -54,6 +54,8 @@ struct StandingWork: Sendable {
   private var isDaemonKnown = false
   /// The widgets of bundles that the daemon has.
   private var known: [Widget] = []
+  /// The marks of bundles that earlier hosts have removed, as the daemon has them.
+  private(set) var formerMarks: [String] = []
   private var attempts = 0
   private(set) var retryAt: Duration?
   private var refusal: String?
@@ -201,7 +203,8 @@ struct StandingWork: Sendable {
       attempts = 0
       switch (phase, answer) {
       case (.listing, .widgets(let widgets)): return listed(widgets)
-      case (.looking, .absences(let absences)): return looked(finding: absences)
+      case (.looking, .absences(let absences, let marks)):
+        return looked(finding: absences, marks)
       case (.declaring(let version), _):
         declared = version
         refusal = nil
@@ -250,11 +253,16 @@ struct StandingWork: Sendable {
 
   private mutating func listed(_ widgets: [Widget]) -> Answered {
     known = widgets.filter { $0.applySet == HostState.provider }
+    let host = known.first { $0.id.rawValue == HostWidget.name }
+    formerMarks = host.map { HostWidget.marks(in: $0.data) } ?? []
     let bundles = known.compactMap(\.bundle).filter { !folders.contains($0.path) }
     return bundles.isEmpty ? looked(finding: [:]) : .look(bundles)
   }
 
-  private mutating func looked(finding absences: [String: HostState.Absence]) -> Answered {
+  /// - Parameter marks: those that tell of removals.
+  private mutating func looked(
+    finding absences: [String: HostState.Absence], _ marks: Set<String> = []
+  ) -> Answered {
     let told = Set(elsewhere.map(\.id))
     isDaemonKnown = true
     elsewhere = []
@@ -269,6 +277,7 @@ struct StandingWork: Sendable {
       }
       let isOwn = folders.contains(bundle.path)
       bundle.absence = isOwn ? nil : absences[bundle.path]
+      if bundle.absence == .removed { bundle.note(marks) }
       guard !isOwn, bundle.absence == nil else {
         bundles.append(bundle)
         continue
