@@ -59,9 +59,7 @@ struct Selection {
     {
       return true
     }
-    guard let predicate else { return false }
-    // The removed keys of such a record are not known.
-    return record.replacedRevision > cursor || predicate.mayHaveChanged(for: record, since: cursor)
+    return predicate?.mayHaveChanged(for: record, since: cursor) ?? false
   }
 }
 
@@ -80,6 +78,8 @@ final class SelectionPredicate {
   private var parameters: Set<String>? = []
   private var readsStatus = false
   private var readsWidget = false
+  /// Whether the expression reads data, the status, or parameters.
+  private var readsMaps: Bool { dataKeys?.isEmpty != true || parameters?.isEmpty != true }
   /// The approximate memory, in bytes.
   let memoryBytes: Int
 
@@ -167,6 +167,8 @@ final class SelectionPredicate {
     {
       return true
     }
+    // The removed keys of a replaced record are not known.
+    if readsMaps, record.replacedRevision > cursor { return true }
     return concerns(dataKeys, record.data) || concerns(parameters, record.parameters)
   }
 }
