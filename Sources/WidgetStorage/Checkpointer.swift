@@ -358,22 +358,29 @@ struct CheckpointPacer {
   }
 }
 
-/// The time in which one append may wait for checkpoints. All its waits end at the same time.
+/// The time in which one append may wait for checkpoints. All its waits end at the same time. But
+/// each wait after the first one has a minimum.
 ///
 /// A value: the caller passes in the time.
 struct CheckpointWait {
   let timeMax: Duration
+  let furtherMin: Duration
   /// The end of the time. Nil before the first wait.
   private var end: ContinuousClock.Instant?
   /// Whether a checkpoint was late.
   var isLate = false
 
-  init(timeMax: Duration) { self.timeMax = timeMax }
+  init(timeMax: Duration, furtherMin: Duration) {
+    self.timeMax = timeMax
+    self.furtherMin = furtherMin
+  }
 
   /// Begins a wait. Returns its maximum.
   mutating func begin(at now: ContinuousClock.Instant = .now) -> Duration {
-    let end = self.end ?? now + timeMax
-    self.end = end
-    return max(Duration.zero, end - now)
+    guard let end = self.end else {
+      self.end = now + timeMax
+      return timeMax
+    }
+    return max(furtherMin, end - now)
   }
 }

@@ -14,7 +14,8 @@ import WidgetProto
 /// the running pass, and for the pages since the start of that pass. So the wait takes at most as
 /// long as the disk needs for `walPagesMax` pages and one group, in the log and in the database. If
 /// another program has read the database for long, the log can have many more pages. So all waits
-/// of an append end `checkpointWaitMax` after the beginning of the first one.
+/// of an append end `checkpointWaitMax` after the beginning of the first one. On a full disk, each
+/// of two further waits takes up to `furtherWaitMin`, even if this time is over.
 ///
 /// **Epochs.** The epoch is made with the database, and survives restarts and kills. It changes in
 /// one case: the last daemon ran with `Durability.process`, did not close its log, and the machine
@@ -39,6 +40,9 @@ public final class SQLiteCommitLog: CommitLog {
     /// The maximum time that an append waits for checkpoints, in up to three waits. An append must
     /// end long before the daemon's watchdog.
     public var checkpointWaitMax = Duration.seconds(5)
+    /// The minimum time that the second and the third wait may each take. Otherwise a short rest of
+    /// `checkpointWaitMax` would make a pass late, although the thread makes progress.
+    public var furtherWaitMin = Duration.seconds(1)
     /// The wait for another program that has locked the database: a backup, a query.
     public var busyTimeout = Duration.seconds(2)
     /// The size of SQLite's cache while groups are appended. It has room for the replacement of several
@@ -138,8 +142,9 @@ public final class SQLiteCommitLog: CommitLog {
   ///     database is new or its history is cut.
   ///   - onCheckpointFailure: Called on another thread when moving data to the database fails.
   ///     Nothing is lost by it, but the write-ahead log grows.
-  ///   - onLateCheckpoint: Called with the size of the write-ahead log when an append goes on after
-  ///     `checkpointWaitMax`. Nothing is lost by it, but the log grows.
+  ///   - onLateCheckpoint: Called with the size of the write-ahead log when an append goes on before
+  ///     the end of a checkpoint, because the time of its wait is over. Nothing is lost by it, but
+  ///     the log grows.
   public convenience init(
     directory: StateDirectory, options: Options = Options(), newEpoch: UInt64,
     onCheckpointFailure: @escaping @Sendable (StorageError) -> Void,
@@ -244,7 +249,8 @@ public final class SQLiteCommitLog: CommitLog {
       counters.failedGroups += 1
       throw error
     }
-    var wait = CheckpointWait(timeMax: options.checkpointWaitMax)
+    var wait = CheckpointWait(
+      timeMax: options.checkpointWaitMax, furtherMin: options.furtherWaitMin)
     if pacer.mustWait(atPages: open.connection.walPages) {
       counters.checkpointWaits += 1
       waitForCheckpoint(open, &wait)

@@ -118,12 +118,15 @@ import WidgetModel
     #expect(try log.load().revision == 1_001)
   }
 
-  @Test func `all waits of an append end at the same time`() {
-    var wait = CheckpointWait(timeMax: .seconds(5))
+  @Test func `all waits of an append end at the same time, but no further wait is short`() {
+    var wait = CheckpointWait(timeMax: .seconds(5), furtherMin: .seconds(1))
     let start = ContinuousClock.now
-    let times: [Duration] = [0, 2, 5, 9].map { wait.begin(at: start + Duration.seconds($0)) }
-    #expect(times == [.seconds(5), .seconds(3), .zero, .zero])
-    #expect(SQLiteCommitLog.Options().checkpointWaitMax == .seconds(5))
+    let times: [Duration] = [0, 2_000, 4_900, 9_000].map { milliseconds in
+      wait.begin(at: start + Duration.milliseconds(milliseconds))
+    }
+    #expect(times == [.seconds(5), .seconds(3), .seconds(1), .seconds(1)])
+    let options = SQLiteCommitLog.Options()
+    #expect(options.checkpointWaitMax == .seconds(5) && options.furtherWaitMin == .seconds(1))
   }
 
   /// A removal on a full disk waits for two checkpoints: before and after it gets the reserve.
@@ -131,7 +134,7 @@ import WidgetModel
   func `a removal whose checkpoint is late leaves the reserve for others`(late number: Int) throws {
     var options = SQLiteCommitLog.Options()
     options.reserveBytes = 1 << 20
-    options.checkpointWaitMax = .milliseconds(200)
+    (options.checkpointWaitMax, options.furtherWaitMin) = (.milliseconds(200), .milliseconds(200))
     let lateCount = Mutex(0)
     let log = try folder.open(
       options, onLateCheckpoint: { _ in lateCount.withLock { $0 += 1 } })
