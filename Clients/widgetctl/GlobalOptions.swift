@@ -138,6 +138,11 @@ struct Session: Sendable {
 }
 
 extension Session {
+  /// The same session with other options of its calls.
+  func with(_ options: CallOptions) -> Session {
+    Session(client: client, options: options, printer: printer)
+  }
+
   /// Throws if the daemon cannot be reached, or does not answer soon.
   func checkAnswer() async throws(ClientError) {
     let limit = LivenessPolicy.attentive.answerMax

@@ -1,4 +1,5 @@
 import Testing
+import WidgetClient
 import WidgetModel
 
 @testable import widgetctl
@@ -141,6 +142,12 @@ struct WhereFailureTests {
     let found = WhereFailure.paths(of: try EvalCommand.compile(source))
     #expect(found == paths)
     #expect(throws: Never.self) { try ReadMask(paths: found) }
+  }
+
+  @Test(arguments: [(nil, 2), (30, 2), (1, 1)] as [(Int?, Int)])
+  func `a call for the note has the smaller of --timeout and 2 s`(timeout: Int?, seconds: Int) {
+    let options = CallOptions(timeout: timeout.map { .seconds($0) })
+    #expect(WhereFailure.limited(options).timeout == .seconds(seconds))
   }
 
   @Test func `a result that is not true or false is a failure`() throws {

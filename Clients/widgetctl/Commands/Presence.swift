@@ -41,6 +41,13 @@ struct TargetOptions: ParsableArguments {
     try await session.list(selection.selector(), mask: .idsOnly).widgets.map(\.widget.id)
   }
 
+  /// The ids of the selected widgets, for a note about the expression after a change. Nil if there is
+  /// no expression, or if the daemon does not answer soon.
+  func idsForNote(_ session: Session) async -> [WidgetID]? {
+    guard selection.condition != nil else { return nil }
+    return try? await ids(session.with(WhereFailure.limited(session.options)))
+  }
+
   /// Reports a selection that selects no widget, and an expression that fails.
   func noteIfNothing(_ session: Session) async throws(ClientError) {
     guard !selection.isEmpty else { return }

@@ -28,8 +28,7 @@ struct RefreshCommand: AsyncParsableCommand {
     let session = try global.session()
     try await target.selection.checkKinds(in: session)
     // A provider can send data at once, so the command reads the ids for its note before.
-    let selected =
-      target.selection.condition == nil ? [] : (try? await target.ids(session)) ?? []
+    let selected = await target.idsForNote(session)
     let parts = try await TargetParts(
       try target.target(), list: { () async throws(ClientError) in try await target.ids(session) }
     ) { (target, _) async throws(ClientError) in
@@ -48,7 +47,7 @@ struct RefreshCommand: AsyncParsableCommand {
     ) { RefreshCommand.words(answer, unprovided: unprovided) }
     if answer.askedCount + answer.unprovidedCount + answer.limitedCount == 0 {
       try await target.noteIfNothing(session)
-    } else if parts.failure == nil {
+    } else if parts.failure == nil, let selected {
       await target.selection.noteFailures(in: session, changed: Set(selected))
     }
     if let failure = parts.failure(of: "refresh", isRepeatable: true, socket: global.socket) {

@@ -20,6 +20,13 @@ struct WhereFailure: Hashable, Sendable {
   /// An expression that costs less is far below usual limits of the daemon.
   private static let cheapCost = 100
 
+  /// The options of calls for the note.
+  static func limited(_ options: CallOptions) -> CallOptions {
+    var options = options
+    options.timeout = options.timeout.map { min($0, timeMax) } ?? timeMax
+    return options
+  }
+
   /// Asks the daemon for the widgets that the rest of a selection selects.
   ///
   /// - Parameters:
@@ -35,8 +42,7 @@ struct WhereFailure: Hashable, Sendable {
       let mask = try? ReadMask(paths: paths(of: expression))
     else { return nil }
     let deadline = ContinuousClock.now + timeMax
-    var options = session.options
-    options.timeout = options.timeout.map { min($0, timeMax) } ?? timeMax
+    var options = limited(session.options)
     var check = WhereCheck(expression, changed: changed, isRedacted: isRedacted)
     var request = ListWidgetsRequest(selector: others, pageSize: 500, readMask: mask)
     do throws(ClientError) {
