@@ -95,6 +95,9 @@ struct GlobalOptions: ParsableArguments {
     }
   }
 
+  /// A session for calls without whose answer a command still works. Nil if no socket is found.
+  var optionalSession: Session? { (try? session())?.with(optionalCall) }
+
   func session(socketPath: String) -> Session {
     if verbose { Output.writeError("widgetctl: the socket is \(socketPath)\n") }
     return Session(

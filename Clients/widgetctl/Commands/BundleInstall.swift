@@ -373,7 +373,7 @@ struct BundleRollbackCommand: AsyncParsableCommand {
     // The question comes before the host loads the other version.
     let values = await LostValues.ask(
       of: [id], in: BundleStanding.resolved(installer.path) ?? installer.path,
-      try? global.session())
+      global.optionalSession)
     let former = values == nil ? installer.widgets(of: id) : []
     let outcome: BundleInstaller.Outcome
     do throws(CommandFailure) {

@@ -37,7 +37,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     if remote.remote { return try await BundleRemote.remove(ids, force: force, global) }
     let installer = try folder.installer()
     let (place, session) = (
-      BundleStanding.resolved(installer.path) ?? installer.path, try? global.session()
+      BundleStanding.resolved(installer.path) ?? installer.path, global.optionalSession
     )
     // The id in the file decides, and the folder can have another name.
     let removals: [String: BundleInstaller.Removal] = Set(ids).reduce(into: [:]) {

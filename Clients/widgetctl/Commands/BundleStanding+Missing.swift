@@ -111,7 +111,7 @@ extension BundleStanding {
   /// The bundles whose widgets the daemon has, and whose state no widget shows. None if the daemon
   /// cannot be asked.
   static func left(_ global: GlobalOptions, isHosted: Bool) async -> [BundleStanding] {
-    guard let session = try? global.session(),
+    guard let session = global.optionalSession,
       let mask = try? ReadMask(paths: ["id", "apply_set"]),
       let widgets = try? await session.list(Selector(), mask: mask).widgets
     else { return [] }

@@ -273,8 +273,7 @@ struct BundleStanding: Hashable, Sendable {
   static func all(_ global: GlobalOptions) async -> [String: BundleStanding] {
     guard let path = try? SocketPath.discover(explicit: global.socket) else { return [:] }
     let client = WidgetClient(socketPath: path)
-    let options = CallOptions(timeout: global.limit ?? GlobalOptions.optionalTimeoutMax)
-    let known = await all(client, ReadMask.all, options)
+    let known = await all(client, ReadMask.all, global.optionalCall)
     await client.close()
     return Dictionary(known) { _, later in later }
   }
@@ -333,7 +332,7 @@ struct BundleStanding: Hashable, Sendable {
   static func keptFields(
     _ global: GlobalOptions, of bundles: Set<String>, declaring declared: [String: Set<WidgetID>]
   ) async -> [String] {
-    guard !bundles.isEmpty, let session = try? global.session(),
+    guard !bundles.isEmpty, let session = global.optionalSession,
       let mask = try? ReadMask(paths: ["owners", "data", "parameters", "labels", "apply_set"]),
       let widgets = try? await session.list(Selector(), mask: mask).widgets
     else { return [] }
