@@ -29,6 +29,12 @@
     }
 
     private let state = Mutex(State())
+    /// See `ControlFrames`.
+    let closingMax: TimeAmount
+
+    init(closingMax: TimeAmount = ControlFrames.closingMax) {
+      self.closingMax = closingMax
+    }
 
     /// Takes a connection in, until its channel is closed.
     ///

@@ -33,6 +33,8 @@
 
     private var scanner = ControlFrameScanner()
     private let connection: CallerConnection
+    /// The maximum time for which the connection waits for its peer to read before it is closed.
+    private let closingMax: TimeAmount
     /// Whether the connection is being closed. HTTP/2 gets no more frames.
     private var isClosing = false
     /// Whether far too many answers to pings wait for the peer.
@@ -46,7 +48,7 @@
     /// The bytes of these writes.
     private var writtenBytes = 0
 
-    /// The maximum time for which a connection waits for its peer to read before it is closed.
+    /// The default of `closingMax`.
     static let closingMax = TimeAmount.seconds(30)
     /// The maximum bytes of answers in the writes under way: whole frames, because HTTP/2 can write
     /// between two writes. More would make the channel unwritable, even if the peer reads.
@@ -56,8 +58,9 @@
     /// the former one, and then for all that was written meanwhile.
     static let writesMax = 8
 
-    init(connection: CallerConnection) {
+    init(connection: CallerConnection, closingMax: TimeAmount = ControlFrames.closingMax) {
       self.connection = connection
+      self.closingMax = closingMax
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -152,7 +155,7 @@
       var frame = ByteBuffer()
       ControlFrameScanner.writeGoAway(into: &frame)
       let written = context.eventLoop.makePromise(of: Void.self)
-      let waitMax = isDeaf ? TimeAmount.zero : ControlFrames.closingMax
+      let waitMax = isDeaf ? TimeAmount.zero : closingMax
       let timer = context.eventLoop.assumeIsolated().scheduleTask(in: waitMax) {
         context.close(promise: nil)
       }

@@ -18,7 +18,7 @@
     /// The first bytes of every HTTP/2 connection.
     public let opening = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
-    private let callers = Callers()
+    private let callers: Callers
     private let state = Mutex(State())
 
     private struct State {
@@ -28,7 +28,10 @@
       var limits = ServerLimits()
     }
 
-    public init() {}
+    public init() { callers = Callers() }
+
+    /// - Parameter closingMax: See `ControlFrames`.
+    init(closingMax: TimeAmount) { callers = Callers(closingMax: closingMax) }
 
     public func start(on host: GuestHost) async throws {
       let connections = HandedConnections(eventLoop: host.eventLoop, callers: callers)

@@ -157,7 +157,8 @@
       do {
         let connection = try callers.connection(of: channel)
         try channel.pipeline.syncOperations.addHandlers(
-          InputTurns(connection: connection), TurnFlushing(), ControlFrames(connection: connection))
+          InputTurns(connection: connection), TurnFlushing(),
+          ControlFrames(connection: connection, closingMax: callers.closingMax))
       } catch {
         return channel.close(promise: nil)
       }

@@ -51,13 +51,15 @@
   /// The daemon's gRPC, which also records its connections. A test can set the peers of
   /// connections.
   final class WatchedGuest: GuestProtocol {
-    let guest = GRPCProtocol()
+    let guest: GRPCProtocol
     private let box = Box<State>(State())
 
     private struct State: Sendable {
       var channels: [any Channel] = []
       var disguises: [InProcessClient] = []
     }
+
+    init(closingMax: TimeAmount) { guest = GRPCProtocol(closingMax: closingMax) }
 
     var name: String { guest.name }
     var opening: [UInt8] { guest.opening }
@@ -148,17 +150,19 @@
 
   typealias MakeLog = @Sendable () throws(StorageError) -> any CommitLog
 
-  /// - Parameter drainMilliseconds: the time for open streams at the end.
+  /// - Parameters:
+  ///   - closingMax: See `ControlFrames`.
+  ///   - drainMilliseconds: the time for open streams at the end.
   func startServer(
     limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
-    drainMilliseconds: Int = 500,
+    closingMax: TimeAmount = ControlFrames.closingMax, drainMilliseconds: Int = 500,
     makeLog: @escaping MakeLog = { () throws(StorageError) in MemoryCommitLog(epoch: 77) }
   ) async throws -> TestServer {
     var limits = limits.patient
     limits.drainMilliseconds = drainMilliseconds
     var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     logger.logLevel = .critical
-    let (folder, guest) = (try TestFolder(), WatchedGuest())
+    let (folder, guest) = (try TestFolder(), WatchedGuest(closingMax: closingMax))
     let server = try await WidgetServer.start(
       .init(socketPath: folder.socketPath, policy: policy, limits: limits, version: "test"),
       guests: [guest], logger: logger, makeLog: makeLog)
@@ -170,10 +174,12 @@
   /// The test's body may block, because each of its steps runs on a separate thread.
   func withServer<R: Sendable>(
     limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
+    closingMax: TimeAmount = ControlFrames.closingMax,
     _ body: @escaping @Sendable (TestServer) async throws -> R
   ) async throws -> R {
     try await Turnstile.shared.pass {
-      let server = try await startServer(limits: limits, policy: policy)
+      let server = try await startServer(
+        limits: limits, policy: policy, closingMax: closingMax)
       let result: Result<R, any Error> = await withTaskExecutorPreference(ThreadExecutor.shared) {
         do { return .success(try await body(server)) } catch { return .failure(error) }
       }
