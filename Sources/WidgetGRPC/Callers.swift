@@ -176,7 +176,8 @@
     /// pings.
     static let pingAnswerBytesMax = 256 << 10
     /// The same while the user has too many unsent bytes. Small, because the reserve for connections
-    /// with few unsent bytes is for calls. A peer that takes its answers has fewer.
+    /// with few unsent bytes is for calls. A peer that takes its answers has fewer, beside those of
+    /// the present turn.
     static let pingAnswerBytesMin = 1 << 10
     /// The connection is closed at this many bytes of answers to pings. A peer that stays within
     /// the limit of control frames needs more than half an hour to reach it.
@@ -315,11 +316,16 @@
 
     /// Whether the daemon may answer pings without counting them as control frames. Only the answers
     /// of this connection matter: a peer that takes them may ping without a limit.
-    var mayAnswerPings: Bool {
-      let maximum =
-        unsent.isUserWaiting
-        ? CallerConnection.pingAnswerBytesMin : CallerConnection.pingAnswerBytesMax
-      return pingAnswerBytes < maximum
+    ///
+    /// - Parameter newBytes: The answers that were not offered to the socket. Up to one write of
+    ///   them does not count for the lower limit: after a pause of the daemon, even a peer that
+    ///   reads has many pings at once.
+    func mayAnswerPings(besides newBytes: Int) -> Bool {
+      guard unsent.isUserWaiting else {
+        return pingAnswerBytes < CallerConnection.pingAnswerBytesMax
+      }
+      let uncountedBytes = min(newBytes, ControlFrames.writtenBytesMax)
+      return pingAnswerBytes - uncountedBytes < CallerConnection.pingAnswerBytesMin
     }
 
     /// Whether far too many answers to pings wait for the peer.

@@ -18,7 +18,8 @@
   /// writes would take several times as much memory as their bytes, so few are under way. Later
   /// answers wait until the socket has taken one of them. All answers count as unsent bytes. While the
   /// socket is full, the peer's resets go to HTTP/2. While the peer has not taken many answers, its
-  /// pings count as HTTP/2 would count them. These pings are answered here, too: HTTP/2 would answer
+  /// pings count as HTTP/2 would count them. The peer could not take the answers of the present turn,
+  /// so the lower limit is not for these. Counted pings are answered here, too: HTTP/2 would answer
   /// them before the pings whose answers wait.
   ///
   /// Before HTTP/2 would take a peer for an attacker, the connection is closed here. Its calls then
@@ -41,6 +42,8 @@
     private var isDeaf = false
     /// The answers to pings that were not written.
     private(set) var answers = ByteBuffer()
+    /// The bytes of answers that were not offered to the socket, although it may have room.
+    private var newBytes = 0
     /// Whether the next answers wait for the end of the loop's work.
     private var isScheduled = false
     /// The number of writes of answers that the socket has not taken.
@@ -85,17 +88,27 @@
         context.fireChannelRead(wrapInboundOut(passing))
       }
       if scanner.isFlood { return close(context) }
-      guard nextWriteBytes > 0, !isScheduled else { return }
+      guard !isScheduled else { return }
+      guard nextWriteBytes > 0 else {
+        // They wait until the socket has taken earlier ones.
+        if answers.readableBytes > 0 { newBytes = 0 }
+        return
+      }
       isScheduled = true
       context.eventLoop.assumeIsolated().execute {
         self.isScheduled = false
         self.writeAnswers(context)
+        let offeredBytes = self.newBytes
+        // `TurnFlushing` offers them to the socket before this.
+        context.eventLoop.assumeIsolated().execute {
+          self.newBytes = max(0, self.newBytes - offeredBytes)
+        }
       }
     }
 
     /// Answers a ping, after all earlier ones. A peer that does not take them has few more pings.
     private func answer(_ payload: UInt64, _ frame: ByteBuffer) {
-      if !connection.mayAnswerPings {
+      if !connection.mayAnswerPings(besides: newBytes) {
         scanner.count(frame)
         isDeaf = connection.hasTooManyPingAnswers
         if isDeaf { scanner.stop() }
@@ -103,6 +116,7 @@
       }
       ControlFrameScanner.writeAnswer(to: payload, into: &answers)
       connection.pingAnswerBytes += ControlFrameScanner.answerBytes
+      newBytes += ControlFrameScanner.answerBytes
     }
 
     /// The size of the next write: whole answers. 0 if there are none, or if they wait.

@@ -255,17 +255,53 @@
           let unread = try Pinged(service)
           let pinged = try Pinged(service)
           unread.connection.pingAnswerBytes = limit
-          #expect(!unread.connection.mayAnswerPings)
-          let most = CallerConnection.pingAnswerBytesMin / Pinged.answer.count + 1
-          #expect(try pinged.ping(most))
-          #expect(!pinged.connection.mayAnswerPings)
-          // A peer that reads goes on.
+          #expect(!unread.connection.mayAnswerPings(besides: 0))
+          // After a pause of the daemon, a peer has many pings at once. If it reads, it goes on.
+          let count = FloodLimits.framesMax + 100
+          for number in 1...3 {
+            #expect(try pinged.ping(count / 2))
+            #expect(try pinged.ping(count / 2))
+            pinged.run()
+            #expect(!pinged.connection.mayAnswerPings(besides: 0))
+            #expect(pinged.hasAnswers(number * count, writes: number))
+            pinged.take()
+            #expect(pinged.connection.mayAnswerPings(besides: 0))
+          }
+          // If it does not read, its next pings count.
+          #expect(try pinged.ping(count))
           pinged.run()
+          #expect(try pinged.ping(FloodLimits.framesMax))
+          #expect(!pinged.isEnding)
+          #expect(try pinged.ping(1))
+          #expect(pinged.isEnding)
           pinged.take()
-          #expect(try pinged.ping(most))
-          pinged.run()
+          #expect(pinged.socket.isClosed)
+          unread.connection.pingAnswerBytes = 0
+          unread.connection.close()
+          pinged.connection.close()
+          #expect(service.unsentBytes.bytes(of: geteuid()) == 0)
+        }
+      }
+    }
+
+    @Test func `the uncounted answers of a turn are one write if the user has no room`()
+      async throws
+    {
+      let limit = 2 << 20
+      try await withServer(limits: .with { $0.unsentBytesPerUIDMax = limit }) { server in
+        try server.onLoop { service in
+          let unread = try Pinged(service)
+          let pinged = try Pinged(service)
+          unread.connection.pingAnswerBytes = limit
+          let most =
+            (ControlFrames.writtenBytesMax + CallerConnection.pingAnswerBytesMin)
+            / Pinged.answer.count + 1
+          #expect(try pinged.ping(most + FloodLimits.framesMax))
+          #expect(!pinged.isEnding)
+          #expect(try pinged.ping(1))
+          #expect(pinged.isEnding)
           pinged.take()
-          #expect(pinged.hasAnswers(2 * most, writes: 2))
+          #expect(pinged.socket.isClosed)
           unread.connection.pingAnswerBytes = 0
           unread.connection.close()
           pinged.connection.close()
