@@ -36,7 +36,7 @@ extension DoctorTests {
     Case(
       "the file of a running daemon was removed", "file", .fail,
       "but widgetd (process 7) runs with this socket: its file was removed",
-      "kill 7; widgetd --socket '/a b', with the same --state-directory as before, if it had one"
+      "kill 7; widgetd --socket '/a b'  # with the same --state-directory as before, if it had one"
     ) {
       $0.choice = .named("/a b", .variable)
       $0.file = .missing
@@ -45,7 +45,7 @@ extension DoctorTests {
     },
     Case(
       "there is no socket where a variable says", "file", .fail, "there is nothing at /a b",
-      "widgetd --socket '/a b', with the same --state-directory as before, if it had one"
+      "widgetd --socket '/a b'  # with the same --state-directory as before, if it had one"
     ) {
       $0.choice = .named("/a b", .variable)
       $0.file = .missing
@@ -293,7 +293,7 @@ extension DoctorTests {
       "a daemon started by hand hangs", "health", .fail,
       "the daemon (widgetd, process 42) does not answer within 3s",
       "kill -KILL 42; "
-        + "widgetd --socket /x, with the same --state-directory as before, if it had one"
+        + "widgetd --socket /x  # with the same --state-directory as before, if it had one"
     ) {
       $0.choice = .named("/x", .flag)
       $0.connection = .mute(.deadlineExceeded(.seconds(3)))

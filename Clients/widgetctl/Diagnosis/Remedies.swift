@@ -115,7 +115,8 @@ struct Remedies {
       return sudo + "widgetd --socket \(choice.path.shellQuoted)"
     }
     // With another folder, the daemon begins with another store, and the widgets seem to be lost.
-    return "widgetd --socket \(choice.path.shellQuoted), "
-      + "with the same --state-directory as before, if it had one"
+    // The note is a comment, so the whole line can be pasted into a shell.
+    return "widgetd --socket \(choice.path.shellQuoted)  "
+      + "# with the same --state-directory as before, if it had one"
   }
 }
