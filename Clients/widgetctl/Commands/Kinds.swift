@@ -159,7 +159,7 @@ struct RemoveKindCommand: AsyncParsableCommand {
         "widgets": ids.map { .int(Int64($0.count)) } ?? .null,
       ])
     ) {
-      (allowMissing ? "\(name) is gone\n" : "\(name) removed\n")
+      (allowMissing ? "kind \(name) is gone\n" : "kind \(name) removed\n")
         + RemoveKindCommand.text(ofWidgets: ids ?? [], of: name)
         + (asides?.text(since: asidesBefore) ?? "")
     }
