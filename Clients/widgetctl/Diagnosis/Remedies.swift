@@ -115,7 +115,7 @@ struct Remedies {
       return sudo + "widgetd --socket \(choice.path.shellQuoted)"
     }
     // With another folder, the daemon begins with another store, and the widgets seem to be lost.
-    // The note is a comment, so the whole line can be pasted into a shell.
+    // The note is a comment of the shell, so nothing sticks to the path.
     return "widgetd --socket \(choice.path.shellQuoted)  "
       + "# with the same --state-directory as before, if it had one"
   }
