@@ -260,7 +260,7 @@ extension RecordImage {
       positionRevision: record.positionRevision, statusRevision: record.statusRevision,
       transition: record.transition, transitionRevision: record.transitionRevision,
       contentRevision: record.contentRevision,
-      contentIsCut: record.content?.table.isCut ?? false, owners: record.ownership?.all,
+      contentIsCut: record.content?.table.isCut ?? false, owners: record.ownership?.stored,
       dataKeysRevision: record.data.keysRevision, timeline: record.timeline,
       failures: record.content?.table.failureTimes.images ?? [],
       timelineProblemTime: record.moment?.problemTime, replacedRevision: record.replacedRevision)

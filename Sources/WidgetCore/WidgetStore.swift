@@ -444,7 +444,7 @@ public struct WidgetStore: ~Copyable {
     var image = RecordImage(record)
     if schemas[record.kind]?.kind.persistence == .volatile {
       image.data = []
-      image.owners = record.ownership?.withoutData?.all
+      image.owners = record.ownership?.withoutData?.stored
     }
     return image
   }

@@ -9,10 +9,20 @@ struct Ownership: Hashable {
   private(set) var entries: [FieldOwner] = []
   /// At most one entry for each field. Every entry has a value that is set aside.
   private(set) var asides: [FieldOwner] = []
+  /// The owners and values that providers have replaced, for fields that still belong to these
+  /// providers. A provider that puts such a value back, for example after a failed action, gives the
+  /// field back to its owner.
+  private(set) var formers: [FieldOwner] = []
 
   init(_ entries: [FieldOwner] = []) {
     for entry in entries.sorted(by: { $0.path.precedesByBytes($1.path) }) {
-      if entry.isAside { asides.append(entry) } else { self.entries.append(entry) }
+      if entry.isFormer {
+        formers.append(entry)
+      } else if entry.isAside {
+        asides.append(entry)
+      } else {
+        self.entries.append(entry)
+      }
     }
   }
 
@@ -28,15 +38,26 @@ struct Ownership: Hashable {
     set { asides.replace(path, by: newValue) }
   }
 
+  /// The owner and the value that the field's present owner, a provider, has replaced.
+  subscript(former path: String) -> FieldOwner? { formers.entry(of: path) }
+
   /// The owners after changes.
   func applying(_ changes: OwnershipChanges) -> Ownership {
     var after = self
     after.entries.replace(changes.entries)
     after.asides.replace(changes.asides)
+    after.formers.replace(changes.formers)
+    if !after.formers.isEmpty {
+      after.formers.removeAll { after[$0.path]?.owner != $0.manager }
+    }
     return after
   }
 
-  /// All entries in order of the paths. A value that is set aside comes after the field's owner.
+  /// All entries for the store.
+  var stored: [FieldOwner] { all + formers }
+
+  /// All entries for clients, in order of the paths. A value that is set aside comes after the
+  /// field's owner.
   var all: [FieldOwner] {
     guard !asides.isEmpty else { return entries }
     var all: [FieldOwner] = []
@@ -52,7 +73,7 @@ struct Ownership: Hashable {
     return all + rest
   }
 
-  var isEmpty: Bool { entries.isEmpty && asides.isEmpty }
+  var isEmpty: Bool { entries.isEmpty && asides.isEmpty && formers.isEmpty }
 
   /// Whether the widget was never declared by a manager. Then all entries are values that are set
   /// aside, and their owners are unknown.
@@ -75,13 +96,15 @@ struct Ownership: Hashable {
 
   /// The size of the entries, as it counts against the quota of the widget's owner, in bytes.
   var costBytes: Int {
-    (entries.lazy.map(\.costBytes) + asides.lazy.map(\.costBytes)).reduce(0, +)
+    var sum = 0
+    for entry in [entries, asides, formers].joined() { sum += entry.costBytes }
+    return sum
   }
 
   /// The owners of parameters and labels, for widgets whose data does not outlive a restart. Nil if
   /// the widget had owners only for data that is set aside.
   var withoutData: Ownership? {
-    let rest = Ownership(all.filter { FieldOwner.parse($0.path)?.part != .data })
+    let rest = Ownership(stored.filter { FieldOwner.parse($0.path)?.part != .data })
     return rest.isEmpty && isUndeclared ? nil : rest
   }
 
@@ -109,6 +132,31 @@ struct Ownership: Hashable {
 }
 
 extension FieldOwner {
+  /// Whether this is what a provider has replaced: the former owner and value of a field, with the
+  /// provider's name in the place of the manager. The name of a set has no space.
+  var isFormer: Bool { manager.utf8.contains(UInt8(ascii: " ")) }
+
+  /// What is to be kept of a field when a writer replaces its value `current`. Nil for nothing: only
+  /// providers put values back. The field of a manager needs nothing, because `declared` has its
+  /// value.
+  func former(_ current: Value?, before writer: FieldWriter) -> FieldOwner? {
+    guard case .provider = writer, let current, FieldOwner.parse(path)?.part == .data,
+      !(manager.isEmpty && isManaged), current.costBytes <= FieldOwner.formerValueBytesMax
+    else { return nil }
+    return FieldOwner(path: path, owner: owner, manager: writer.name, declared: current)
+  }
+
+  /// The owner after its provider has set a value, if that puts back what the provider had replaced.
+  func puttingBack(_ value: Value?, _ former: FieldOwner?) -> FieldOwner? {
+    guard let value, value == former?.declared ?? declared else { return nil }
+    guard let former else {
+      return manager.isEmpty ? nil : FieldOwner(path: path, owner: manager)
+    }
+    return FieldOwner(path: path, owner: former.owner, manager: manager, declared: declared)
+  }
+
+  private static var formerValueBytesMax: Int { 16_384 }
+
   var costBytes: Int {
     48 + path.utf8.count + owner.utf8.count + manager.utf8.count + (declared?.costBytes ?? 0)
   }
@@ -121,12 +169,16 @@ struct OwnershipChanges {
 
   fileprivate var entries: [Change] = []
   fileprivate var asides: [Change] = []
+  fileprivate var formers: [Change] = []
 
   /// Sets the owner of a field; nil for none.
   mutating func set(_ path: String, to entry: FieldOwner?) { entries.append((path, entry)) }
 
   /// Sets the value of a field that is set aside; nil for none.
   mutating func setAside(_ path: String, to entry: FieldOwner?) { asides.append((path, entry)) }
+
+  /// Keeps the owner and the value of a field that a provider replaces.
+  mutating func setFormer(_ entry: FieldOwner) { formers.append((entry.path, entry)) }
 }
 
 /// Entries in order of their paths.
@@ -275,10 +327,15 @@ extension Record {
       if entry.manager == name {
         entry = FieldOwner(path: path, owner: name)
       } else if entry.owner != name {
+        if let former = entry.former(current, before: writer) { changes.setFormer(former) }
         if entry.manager.isEmpty, entry.isManaged {
           (entry.manager, entry.declared) = (entry.owner, current)
         }
         entry.owner = name
+      } else if case .provider = writer,
+        let owner = entry.puttingBack(value, before[former: path])
+      {
+        entry = owner
       }
       changes.set(path, to: entry)
     }

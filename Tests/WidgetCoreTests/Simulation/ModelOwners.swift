@@ -7,6 +7,8 @@ import WidgetModel
 struct ModelOwners: Equatable {
   /// The owners, ordered by the bytes of the paths.
   private var entries: [[UInt8]: FieldOwner] = [:]
+  /// What providers have replaced in the fields that belong to them.
+  private var formers: [[UInt8]: FieldOwner] = [:]
 
   /// In the order of the paths.
   var all: [FieldOwner] {
@@ -14,7 +16,7 @@ struct ModelOwners: Equatable {
   }
 
   var cost: Int {
-    entries.values.reduce(0) { sum, entry in
+    (Array(entries.values) + Array(formers.values)).reduce(0) { sum, entry in
       sum + 48 + entry.path.utf8.count + entry.owner.utf8.count + entry.manager.utf8.count
         + (entry.declared?.costBytes ?? 0)
     }
@@ -22,7 +24,11 @@ struct ModelOwners: Equatable {
 
   subscript(path: String) -> FieldOwner? {
     get { entries[Array(path.utf8)] }
-    set { entries[Array(path.utf8)] = newValue }
+    set {
+      let key = Array(path.utf8)
+      entries[key] = newValue
+      if newValue?.owner != formers[key]?.manager { formers[key] = nil }
+    }
   }
 
   /// A field of a widget or a spec.
@@ -92,10 +98,27 @@ struct ModelOwners: Equatable {
       } else if entry.manager == name {
         self[path] = FieldOwner(path: path, owner: name)
       } else if entry.owner != name {
+        let former = was.map {
+          FieldOwner(path: path, owner: entry.owner, manager: name, declared: $0)
+        }
+        let isSetsOwn = entry.manager.isEmpty && isOfSet
         // The declared value of a set returns when the field is released.
         if entry.manager.isEmpty, isOfSet { (entry.manager, entry.declared) = (entry.owner, was) }
         entry.owner = name
         self[path] = entry
+        if name.hasPrefix("provider "), path.hasPrefix("data."), !isSetsOwn, let former,
+          former.declared?.costBytes ?? 0 <= 16_384
+        {
+          formers[Array(path.utf8)] = former
+        }
+      } else if name.hasPrefix("provider "), let now {
+        if let former = formers[Array(path.utf8)] {
+          guard former.declared == now else { continue }
+          entry.owner = former.owner
+          self[path] = entry
+        } else if !entry.manager.isEmpty, entry.declared == now {
+          self[path] = FieldOwner(path: path, owner: entry.manager)
+        }
       }
     }
   }
