@@ -34,7 +34,8 @@ extension OwnershipTests {
     #expect(store.owners(of: "c") == before)
   }
 
-  @Test func `a provider that puts the declared value back gives the field to the manager`() throws {
+  @Test func `a provider that puts the declared value back gives the field to the manager`() throws
+  {
     var store = try store()
     try provide(99, to: &store)
     #expect(owner("data.count", in: store) == "provider \(Self.manager)")
@@ -44,7 +45,7 @@ extension OwnershipTests {
     #expect(store.widget("c")?.data["count"] == .int(2))
   }
 
-  @Test func `a user's value over that of a provider ends what the provider can put back`() throws {
+  @Test func `an event over the value of a provider ends what the provider can put back`() throws {
     var store = try store()
     try store.set("c", ["count": .int(5)])
     try provide(99, to: &store)

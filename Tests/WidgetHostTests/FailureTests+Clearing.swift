@@ -88,6 +88,10 @@ extension FailureTests {
     try fail(&scene)
     _ = reports(&scene)
     try scene.change { $0.error = nil }
+    #expect(
+      reports(&scene) == [
+        "bundle b: widget w: source feed no longer counts: its error was cleared"
+      ])
     for isFirst in [true, false] {
       try fail(&scene)
       #expect(messages(scene) == ["Feed failed: cat failed"])
@@ -108,7 +112,10 @@ extension FailureTests {
     scene.widgets[id]?.error = hasMistake ? mistake : nil
     try begin(&scene)
     #expect(messages(scene) == [] && scene.instance.failures == [])
-    #expect(reports(&scene) == [])
+    #expect(
+      reports(&scene) == [
+        "bundle b: widget w: action save no longer counts: its error was cleared"
+      ])
   }
 
   @Test(arguments: [false, true])

@@ -150,8 +150,13 @@ extension FailureTests {
         "on: {stop: [{http: \"http://h/x\"}], halt: [{http: \"http://h/x\"}]}",
         permissions: "{hosts: [h]}"), generation: 2, folder: "/bundles/b", home: "/home/me",
       limits: HostLimits(), seed: 8)
+    _ = reports(&scene)
     scene.tell(.snapshot(Array(scene.widgets.values)))
     #expect(error(scene) == nil)
+    #expect(
+      reports(&scene) == [
+        "bundle b: widget w: on go: its failure has ended, because the file has changed"
+      ])
   }
 
   /// `autosave` fails together with `save`.

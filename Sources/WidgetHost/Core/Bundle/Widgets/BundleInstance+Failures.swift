@@ -143,6 +143,7 @@ extension BundleInstance {
   mutating func clearFailures(_ id: WidgetID, but names: Set<String> = []) {
     for entry in unshownEntries(id) where entry.value.names.isDisjoint(with: names) {
       standing.clear(id, entry.key)
+      effects.append(.note("\(place(id, entry.key)) no longer counts: its error was cleared"))
       guard let name = statusName(id, entry.key) else { continue }
       changeStatus(id, name) { $0[BundleInstance.clearedKey] = .bool(true) }
     }

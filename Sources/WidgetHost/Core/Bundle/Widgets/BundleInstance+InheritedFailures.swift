@@ -19,12 +19,14 @@ extension BundleInstance {
   /// Takes over the failures in a widget's data, and reports those of a former host. Clears the
   /// mark if its source or action no longer exists.
   ///
-  /// - Parameter interrupted: the actions that have just failed, because the former host or version
-  ///   ended.
+  /// - Parameters:
+  ///   - statuses: those of the former host or version.
+  ///   - interrupted: the actions that have just failed, because the former host or version ended.
   mutating func inheritFailures(
-    _ id: WidgetID, _ facts: KindFacts, interrupted: Set<String> = []
+    _ id: WidgetID, _ facts: KindFacts, from statuses: ValueMap, interrupted: Set<String>
   ) {
     let former = standing.takeFormer(id)
+    let moved = moveFailures(id, facts, from: statuses)
     guard let state = widgets[id] else { return }
     let names = facts.kind.sources.enumerated().map { ($1.name, FailureKey.source($0)) }
     let actions = facts.kind.actions.keys.sorted().map { ($0, FailureKey.action($0)) }
@@ -51,6 +53,7 @@ extension BundleInstance {
       if isNoted(BundleInstance.clearedKey, id, name) { standing.clear(id, key) }
       inherited.append((name, key, status))
     }
+    tellEndedFailures(id, facts, from: statuses, but: Set(inherited.map { $0.name }))
     // If the mark is gone, and no error of others is in its place, a client has cleared it while no
     // host ran. Problems of bundles replace no mark. What the content showed had no mark.
     let shown = state.view.error?.all ?? []
@@ -60,11 +63,12 @@ extension BundleInstance {
     }
     for (name, key, status) in inherited where standing[id, key]?.isCleared == false {
       if interrupted.contains(name) {
-        effects.append(.report("\(place(id, key)): \(status.message)"))
-      } else if !isReload {
+        effects.append(.report("\(place(id, key)): \(status.message.withMarkedNewlines)"))
+      } else if !isReload || moved.contains(name) {
         let since = RFC3339.text(standing[id, key]?.since.wholeSeconds ?? now.wall)
         let words = if case .source = key { "has failed since" } else { "failed at" }
-        effects.append(.report("\(place(id, key)): \(words) \(since): \(status.message)"))
+        let message = status.message.withMarkedNewlines
+        effects.append(.report("\(place(id, key)): \(words) \(since): \(message)"))
       }
     }
     inheritStepFailures(id, facts)

@@ -8,9 +8,11 @@ extension BundleInstance {
   /// others, and of steps that the bundle no longer has.
   mutating func inheritStepFailures(_ id: WidgetID, _ facts: KindFacts) {
     for error in widgets[id]?.view.error?.all ?? [] {
-      guard error.reason == BundleInstance.actionFailed,
-        let index = failedSteps(in: error.message, id, facts)
-      else { continue }
+      guard error.reason == BundleInstance.actionFailed else { continue }
+      guard let index = failedSteps(in: error.message, id, facts) else {
+        tellEndedSteps(in: error.message, id)
+        continue
+      }
       let title = triggerName(id, index)
       let status = ActionStatus(
         state: .failure, title: title, message: String(error.message.dropFirst(title.count + 2)),
@@ -20,8 +22,17 @@ extension BundleInstance {
         id, key, StandingFailure(status: status, names: [], isCaught: facts.isCaught(key)))
       guard !isReload else { continue }
       let since = RFC3339.text((error.since ?? now.wall).wholeSeconds)
-      effects.append(.report("\(place(id, key)): failed at \(since): \(status.message)"))
+      let message = status.message.withMarkedNewlines
+      effects.append(.report("\(place(id, key)): failed at \(since): \(message)"))
     }
+  }
+
+  /// Logs the end of the failure of steps that the bundle no longer has.
+  private mutating func tellEndedSteps(in message: String, _ id: WidgetID) {
+    let isKnown = standing[id].values.contains { message.hasPrefix("\($0.status.title): ") }
+    guard !isKnown, message.hasPrefix("on "), let end = message.firstRange(of: ": ") else { return }
+    let place = "bundle \(bundle.id): widget \(id): \(message[..<end.lowerBound])"
+    effects.append(.note("\(place): its failure has ended, because the file has changed"))
   }
 
   /// The trigger of the steps whose failure an error has. Its message begins with the name of the
