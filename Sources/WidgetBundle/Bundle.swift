@@ -23,6 +23,9 @@ public struct Bundle: Sendable {
   public var defaults = BundleDefaults()
   /// Warnings about possible mistakes, in the order of the file.
   public var remarks: [BundleProblem] = []
+  /// The digest of the file and its settings, without their place. Nil if the bundle was not read from
+  /// a folder.
+  public var fileDigest: UInt64?
 
   public init(
     id: String, version: String, name: String = "", summary: String = "",

@@ -368,7 +368,8 @@ enum BundleFolders {
     }
     let isJSON = BundleFileName.isJSON(file)
     switch read(text, isJSON, settings.file) {
-    case .success(let bundle):
+    case .success(var bundle):
+      bundle.fileDigest = self.digest(of: bytes + settings.bytes, "")
       return isAsInstalled(file, bytes, in: folder)
         ? .installed(bundle, digest: digest) : .bundle(bundle, digest: digest)
     case .failure(let refusal):

@@ -375,6 +375,11 @@ extension HostState {
     if formerIDs == nil {
       for known in bundles where known.absence != .removed {
         formerData.remember(known.settable, dropped: known.dropped, of: known.id)
+        if running[known.id] == nil {
+          formerLosses[known.id] = known.losses
+        } else {
+          restoreLosses(known.losses, of: known.id)
+        }
       }
     }
     note(former: bundles)

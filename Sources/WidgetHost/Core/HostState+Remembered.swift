@@ -62,6 +62,9 @@ extension HostState {
     /// The data of kinds that its former versions had.
     var dropped: SettableData { SettableData(shown[HostState.droppedKey]) }
 
+    /// The values that were gone with removed widgets.
+    var losses: FormerLosses? { FormerLosses(shown[HostState.lossesKey]) }
+
     /// The kinds in its file. If the daemon refused the bundle, they may be the kinds of others.
     var kinds: Set<KindName> { Set(handled.keys) }
 

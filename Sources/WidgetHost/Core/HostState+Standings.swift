@@ -35,6 +35,8 @@ extension HostState {
     var settable = SettableData()
     /// The data of kinds that former versions had.
     var dropped = SettableData()
+    /// The values that are gone with removed widgets; nil if there are none.
+    var losses: FormerLosses?
     /// The marks of removals that were there when a host last saw the bundle's file, and earlier ones.
     /// Nil if only an older host ran the bundle.
     var marks: Set<String>?
@@ -74,7 +76,10 @@ extension HostState {
       let drops = current?.drops ?? []
       let owner = former?.id ?? folder.id
       let marks = marks(of: folder, owner)?.filter { $0.hasPrefix("\(owner) ") }
-      let losses = (current?.losses ?? []) + drops.map(HostState.dropRemark)
+      let lost = current.map { FormerLosses(of: $0) } ?? former?.losses
+      // A file that is missing has not changed.
+      let formerLines = folder.absence == nil ? [] : former?.losses?.lines ?? []
+      let losses = (current?.losses ?? formerLines) + drops.map(HostState.dropRemark)
       let others = current?.instance.others
       let otherNames = others?.names(countMax: limits.othersShownMax)
       let notes = shown.map { remarks(of: $0, &hints) } ?? []
@@ -100,7 +105,7 @@ extension HostState {
           settable: (current.map(settable(of:)) ?? former?.settable) ?? SettableData(),
           dropped: current.map { formerData.dropped(by: $0.instance.bundle.id) }
             ?? former?.dropped ?? SettableData(),
-          marks: marks, drops: drops,
+          losses: lost, marks: marks, drops: drops,
           remarks: waiting + editRemarks(current) + losses
             + (shown?.defaults.problems ?? [])
             + notes.map(\.description)))

@@ -13,6 +13,8 @@ extension HostState {
   static let settableKey = "settable"
   /// The same data of kinds that former versions had.
   static let droppedKey = "dropped"
+  /// The data of a widget `bundle/ID` for the next host; see `FormerLosses`.
+  static let lossesKey = "losses"
   /// The data of a widget `bundle/ID` for the next host; see `RemovalMark`.
   static let marksKey = "marks"
 
@@ -85,6 +87,11 @@ extension HostState {
             summary: "Widgets that wait for their removal, edits of its file without effect, values"
               + " that are gone with removed widgets, dropped events, settings that are not in force,"
               + " and possible mistakes in its file, with line and column: at most 20 of each."),
+          Field(
+            name: lossesKey, type: .map(.any), defaultValue: .map([:]),
+            summary: "Those of the remarks that are about values that are gone with removed widgets:"
+              + " lines; and the digest of the file: file. The next host shows them until the file"
+              + " changes."),
           Field(
             name: "droppedEvents", type: .list(.map(.any)), defaultValue: .list([]),
             summary: "The numbers of events that the bundle did not get: first, last."),
@@ -190,6 +197,7 @@ extension HostState {
               ValueMap.Entry(key: kind.rawValue, value: .list(names.map { .string($0) }))
             })),
         settableKey: standing.settable.value, droppedKey: standing.dropped.value,
+        lossesKey: standing.losses?.value ?? .map([:]),
         marksKey: standing.marks.map { value(of: $0) } ?? .null,
         "remarks": .list(standing.remarks.map { .string($0) }),
         "droppedEvents": .list(

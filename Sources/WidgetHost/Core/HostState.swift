@@ -74,6 +74,8 @@ public struct HostState: Sendable {
   var knownMarks = KnownMarks()
   /// The data of former versions that no source set.
   var formerData = FormerData()
+  /// The lines about lost values of bundles that do not run yet.
+  var formerLosses: [String: FormerLosses] = [:]
   /// The reports that wait for the end of a look.
   var unsaid = UnsaidReports()
   private(set) var isStopping = false
@@ -168,6 +170,7 @@ public struct HostState: Sendable {
     removedIDs.insert(id)
     knownMarks.removed(id)
     formerData.forget(id)
+    formerLosses[id] = nil
     return [unmark(known)] + withdraw(removalNote(of: known))
   }
 
@@ -224,6 +227,9 @@ public struct HostState: Sendable {
     running.start(
       RunningBundle(
         instance, folder: path, loaded: now, previous: running.fallback(of: bundle.id)))
+    let losses = before.flatMap { FormerLosses(of: $0) } ?? formerLosses[bundle.id]
+    formerLosses[bundle.id] = nil
+    restoreLosses(losses, of: bundle.id)
     // They stay until the daemon has taken the new version.
     if let before {
       running.set(bundle.id, edits: before.edits)
@@ -255,6 +261,7 @@ public struct HostState: Sendable {
     guard let (ended, ends) = end(id) else { return [] }
     if let path = folders.holding(id).first, let bundle = folders[path]?.bundle {
       folders.set(path, problem: nil)
+      formerLosses[id] = FormerLosses(of: ended)
       let starts = start(bundle, in: path, at: now)
       // The problems of further copies name the former folder.
       if let holder = running[id] {
