@@ -48,7 +48,8 @@ struct Ownership: Hashable {
     after.asides.replace(changes.asides)
     after.formers.replace(changes.formers)
     if !after.formers.isEmpty {
-      after.formers.removeAll { after[$0.path]?.owner != $0.manager }
+      let entries = after.entries
+      after.formers.removeAll { entries.entry(of: $0.path)?.owner != $0.manager }
     }
     return after
   }

@@ -89,9 +89,8 @@ extension HostState {
               + " and possible mistakes in its file, with line and column: at most 20 of each."),
           Field(
             name: lossesKey, type: .map(.any), defaultValue: .map([:]),
-            summary: "Those of the remarks that are about values that are gone with removed widgets:"
-              + " lines; and the digest of the file: file. The next host shows them until the file"
-              + " changes."),
+            summary: "The remarks about values that are gone with removed widgets (lines), and the"
+              + " digest of the file (file). The next host shows them until the file changes."),
           Field(
             name: "droppedEvents", type: .list(.map(.any)), defaultValue: .list([]),
             summary: "The numbers of events that the bundle did not get: first, last."),
