@@ -169,7 +169,8 @@ let package = Package(
     .target(
       name: "WidgetBar", dependencies: ["WidgetLayout", "WidgetModel"]),
     // The terminal of a live view: modes, keys, size, putting it right.
-    .target(name: "WidgetTerminal", dependencies: ["WidgetModel", "WidgetRender"]),
+    .target(
+      name: "WidgetTerminal", dependencies: ["WidgetModel", "WidgetProcess", "WidgetRender"]),
 
     // Messages: generated C, its runtime guards, and conversion to the domain.
     .systemLibrary(
@@ -262,7 +263,7 @@ let package = Package(
       name: "WidgetHost",
       dependencies: [
         "CHostSystem", "CSystemd", "WidgetBundle", "WidgetClient", "WidgetExpression",
-        "WidgetModel", "WidgetTimers", nioCore, nioPosix,
+        "WidgetModel", "WidgetProcess", "WidgetTimers", nioCore, nioPosix,
         .product(name: "NIOHTTP1", package: nio),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
       ]),
@@ -354,7 +355,8 @@ let package = Package(
     .testTarget(
       name: "WidgetBarTests", dependencies: ["WidgetBar", "WidgetLayout", "WidgetModel"]),
     .testTarget(
-      name: "WidgetTerminalTests", dependencies: ["SeededRandom", "WidgetTerminal", "WidgetRender"]),
+      name: "WidgetTerminalTests",
+      dependencies: ["SeededRandom", "WidgetProcess", "WidgetTerminal", "WidgetRender"]),
     .testTarget(
       name: "WidgetProtoTests",
       dependencies: ["MessageTypes", "SeededRandom", "WidgetProto", "WidgetModel", "CWidgetProto"],

@@ -1,4 +1,5 @@
 import Glibc
+import WidgetProcess
 
 /// Restores a terminal when this process no longer can, for example after SIGKILL.
 ///

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import WidgetProcess
 
 /// An event at a terminal.
 public enum TerminalEvent: Hashable, Sendable {

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import WidgetProcess
 
 @testable import WidgetTerminal
 

@@ -1,6 +1,6 @@
 import Glibc
 import WidgetModel
-import WidgetTerminal
+import WidgetProcess
 
 /// Marks the widget of a running command as stale if this process is killed, for example by SIGKILL.
 ///

@@ -9,7 +9,8 @@ import Synchronization
 /// Each program has a thread, which waits for its output, its end, its timeout and its
 /// cancellation. So a program can block no other. When a program has ended, its whole group is
 /// killed, and so are its processes in other groups. This process is the parent of orphans
-/// (`becomeSubreaper`). It finds the orphans of programs, and ends them.
+/// (`becomeSubreaper`). It finds the orphans of programs, and ends them. If this process is killed,
+/// `ProgramGuard` ends the groups.
 final class ProcessRunner: Sendable {
   /// The maximum number of programs of all bundles together.
   static let countMax = 128
@@ -18,6 +19,7 @@ final class ProcessRunner: Sendable {
 
   private struct Table {
     var running: Set<pid_t> = []
+    var keeper = ProgramGuard()
     var count = 0
 
     mutating func take() -> Bool {
@@ -50,6 +52,11 @@ final class ProcessRunner: Sendable {
         variables[name].flatMap { $0.isEmpty ? nil : (name, $0) }
       }
   }
+
+  deinit { table.withLock { $0.keeper.finish() } }
+
+  /// The shell that outlives this process, for tests.
+  var guardProcess: pid_t? { table.withLock { $0.keeper.process } }
 
   /// `NAME=value`, for the programs of a bundle.
   func environment(_ permissions: BundlePermissions) -> [String] {
@@ -194,7 +201,10 @@ final class ProcessRunner: Sendable {
         var process: pid_t = 0
         let code = spawn(
           program, arguments, environment, folder, input, output.writing, errors.writing, &process)
-        if code == 0 { table.running.insert(process) }
+        if code == 0 {
+          table.running.insert(process)
+          table.keeper.add(process, of: table.running)
+        }
         return (code, process)
       }
       guard code == 0 else {
@@ -244,6 +254,7 @@ final class ProcessRunner: Sendable {
   private func end(_ process: pid_t) -> CInt {
     // The process is not reaped yet, so no other process has its number.
     kill(-process, SIGKILL)
+    table.withLock { $0.keeper.remove(process, of: $0.running.subtracting([process])) }
     var status: CInt = 0
     while waitpid(process, &status, 0) < 0, errno == EINTR {}
     table.withLock { _ = $0.running.remove(process) }
@@ -271,7 +282,7 @@ final class ProcessRunner: Sendable {
   private func orphans() -> [pid_t] {
     table.withLock { table in
       ProcessRunner.children().filter { child in
-        guard !table.running.contains(child) else { return false }
+        guard !table.running.contains(child), child != table.keeper.process else { return false }
         return !table.running.contains(getpgid(child)) || ProcessRunner.isZombie(child)
       }
     }

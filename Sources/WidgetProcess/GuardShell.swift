@@ -8,7 +8,7 @@ import Glibc
 package struct GuardShell: Sendable {
   /// The descriptor of the shell's input.
   package let input: CInt
-  private let process: pid_t
+  package let process: pid_t
 
   /// Starts a shell; nil if that is not possible.
   ///
@@ -62,6 +62,12 @@ package struct GuardShell: Sendable {
     abandon()
   }
 
+  /// Ends the shell by force, without any work.
+  package func kill() {
+    _ = Glibc.kill(process, SIGKILL)
+    abandon()
+  }
+
   /// Closes the pipe, as the kernel does when a process ends, and waits for the shell.
   package func abandon() {
     close(input)
@@ -70,19 +76,19 @@ package struct GuardShell: Sendable {
 }
 
 /// A pipe that programs started by this one do not inherit.
-struct SystemPipe {
-  let reading: CInt
-  let writing: CInt
+package struct SystemPipe {
+  package let reading: CInt
+  package let writing: CInt
 
   /// Nil, with `errno` set, if there are no descriptors left.
-  static func make() -> SystemPipe? {
+  package static func make() -> SystemPipe? {
     var ends: [CInt] = [-1, -1]
     guard pipe(&ends) == 0 else { return nil }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     return SystemPipe(reading: ends[0], writing: ends[1])
   }
 
-  func close() {
+  package func close() {
     Glibc.close(reading)
     Glibc.close(writing)
   }
