@@ -212,12 +212,22 @@ import WidgetModel
       + (isStopped
         ? "it is stopped by a signal; continue it with `kill -CONT 42`" : "it hangs; restart it")
     #expect(host.problem(of: "/a") == words)
+    #expect(BundleRemote.waiting(for: host) == "\(words); waiting for it")
     let standing = BundleStanding(
       try widget(["state": .string("running")], isStale: true), .silent(process))
     #expect(standing.text == "no answer: \(words)" && standing.isBad)
     let ended = BundleStanding(
       try widget(["state": .string("stopped")], isStale: true), .silent(process))
     #expect(ended.state == "stopped")
+  }
+
+  @Test func `a command that waits for a host says so only if a host can answer`() {
+    #expect(
+      BundleRemote.waiting(for: .running(folders: ["/a"]))
+        == "widgetd-host has not answered yet; waiting for it")
+    for host in [BundleHost.returning(folders: ["/a"]), .missing(former: ["/a"]), .unknown] {
+      #expect(BundleRemote.waiting(for: host) == nil)
+    }
   }
 
   @Test func `a bundle whose daemon cannot store changes is failing`() throws {

@@ -28,7 +28,9 @@ extension BundleRemote {
     // Nothing is lost if the removal is refused.
     var answers: [String: LostSettings.Answer] = [:]
     for id in ids {
-      let answer = await LostSettings.ask(of: id, force: force, session)
+      let answer = await noting(global) { () async -> LostSettings.Answer in
+        await LostSettings.ask(of: id, force: force, session)
+      }
       if case .named(let settings) = answer { losses.settings += settings }
       answers[id] = answer
     }

@@ -100,7 +100,7 @@ enum BundleRemote {
   static func advising<T: Sendable>(
     _ global: GlobalOptions, having id: String? = nil, _ call: () async throws(ClientError) -> T
   ) async throws -> T {
-    do throws(ClientError) { return try await call() } catch {
+    do throws(ClientError) { return try await noting(global, call) } catch {
       var failure = CommandFailure(error, socket: global.socket)
       // The daemon forwards the call, so it may be the host that does not answer.
       if case .deadlineExceeded(let limit, let mayBeMade) = error,
