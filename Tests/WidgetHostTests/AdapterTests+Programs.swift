@@ -80,6 +80,34 @@ extension AdapterTests {
     }
   }
 
+  @Test func `a program of a bundle without a folder fails with the folder`() async throws {
+    func message(in folder: String) async -> String {
+      let permissions = BundlePermissions(
+        Bundle(id: "b", version: "1.0.0", permissions: Permissions(commands: ["/bin/sh"])),
+        folder: folder, home: "/", programFolders: BundlePermissions.systemFolders)
+      do throws(Failure) {
+        _ = try await ProcessRunner(home: "/").run(
+          CommandRequest(
+            program: "/bin/sh", arguments: ["-c", "true"], input: [], timeout: .seconds(60),
+            outputBytesMax: 64, stderrBytesMax: 64, isContinuous: false, permissions: permissions)
+        ) { _ in }
+        return "it runs"
+      } catch {
+        return error.message
+      }
+    }
+    let missing = "\(folder.path)/missing"
+    #expect(
+      await message(in: missing)
+        == "/bin/sh cannot be run: the folder of the bundle, \(missing), is missing; put it back")
+    try folder.write("file", "")
+    let file = "\(folder.path)/file"
+    #expect(
+      await message(in: file)
+        == "/bin/sh cannot be run: the folder of the bundle, \(file), cannot be entered: "
+        + "Not a directory")
+  }
+
   @Test func `a socket gets its greeting and gives lines until it is closed`() async throws {
     let path = "\(folder.path)/s"
     let listener = try listen(path)

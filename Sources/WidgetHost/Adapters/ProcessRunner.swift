@@ -208,7 +208,7 @@ final class ProcessRunner: Sendable {
         return (code, process)
       }
       guard code == 0 else {
-        let reason = ProcessRunner.reason(code, program)
+        let reason = ProcessRunner.reason(code, program, in: folder)
         throw Failure("UNAVAILABLE", "\(program) cannot be run: \(reason)")
       }
       started.process = process
@@ -221,8 +221,13 @@ final class ProcessRunner: Sendable {
   }
 
   /// The reason why the kernel does not start an existing program. The kernel's reason does not
-  /// tell the program from its interpreter.
-  private static func reason(_ code: CInt, _ program: String) -> String {
+  /// tell the program from its interpreter and its folder.
+  private static func reason(_ code: CInt, _ program: String, in folder: String) -> String {
+    if access("\(folder)/.", F_OK) != 0 {
+      return errno == ENOENT
+        ? "the folder of the bundle, \(folder), is missing; put it back"
+        : "the folder of the bundle, \(folder), cannot be entered: \(errorText())"
+    }
     let reason = String(cString: strerror(code))
     guard code == ENOENT || code == EACCES, let interpreter = interpreter(of: program) else {
       return reason
