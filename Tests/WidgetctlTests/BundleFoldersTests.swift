@@ -282,6 +282,20 @@ import WidgetModel
     #expect(BundleListCommand.remarks([standing]) == ["bundle uk: did you mean \"ukk\"?"])
   }
 
+  @Test func `the notes about a bundle are together, in the order of the bundles`() {
+    let standings = ["/b/uk", "/b/us"].map { Self.standing($0, remarks: ["its file is old"]) }
+    let lines = BundleListCommand.remarks(standings) + ["bundle uk: set aside", "all else"]
+    #expect(
+      BundleListCommand.notes(lines, about: standings)
+        == """
+        note: bundle uk: its file is old
+        note: bundle uk: set aside
+        note: bundle us: its file is old
+        note: all else
+
+        """)
+  }
+
   private static func copy(_ id: String, at path: String, of other: String) -> BundleStanding {
     var widget = Samples.widget
     widget.data = [

@@ -19,6 +19,19 @@ struct WidgetTextTests {
     #expect(widget.failures(Self.dates) == ["action failed (for 58s)"])
   }
 
+  @Test(arguments: ["no answer", "the last attempt failed", "HTTP: the last attempt failed"])
+  func `an error that does not start with what has failed gets the word`(message: String) {
+    for (text, expected) in [
+      ("Bad: \(message)", "failed: Bad: \(message)"),
+      ("Bad failed: \(message)", "Bad failed: \(message)"),
+    ] {
+      var widget = Samples.widget
+      widget.error = WidgetError(
+        reason: "ACTION_FAILED", message: text, since: Self.now.advanced(by: .seconds(-58)))
+      #expect(widget.failures(Self.dates) == ["\(expected) (for 58s)"])
+    }
+  }
+
   @Test func `several errors have the same order everywhere: the newest first`() {
     func error(_ message: String, _ seconds: Int) -> WidgetError {
       WidgetError(

@@ -277,7 +277,8 @@ struct BundleListCommand: AsyncParsableCommand {
       for section in sections { section.add(to: &table) }
       for standing in others { table.add(standing) }
       return table.text(printer)
-        + BundleListCommand.notes(table.notes + BundleListCommand.remarks(told) + kept)
+        + BundleListCommand.notes(
+          table.notes + BundleListCommand.remarks(told) + kept, about: told)
     }
     if isPartial { throw ExitStatus.unavailable }
   }
@@ -300,9 +301,16 @@ struct BundleListCommand: AsyncParsableCommand {
     }
   }
 
-  /// The lines below the table.
-  static func notes(_ lines: [String]) -> String {
-    lines.map { "note: \($0.safeForTerminal)\n" }.joined()
+  /// The lines below the table. The lines about a bundle are together, in the order of the bundles.
+  static func notes(_ lines: [String], about standings: [BundleStanding]) -> String {
+    var (left, sorted) = (lines, [String]())
+    for standing in standings {
+      for start in ["bundle \(standing.title): ", "bundle \(standing.id): "] {
+        sorted += left.filter { $0.hasPrefix(start) }
+        left.removeAll { $0.hasPrefix(start) }
+      }
+    }
+    return (sorted + left).map { "note: \($0.safeForTerminal)\n" }.joined()
   }
 
   /// On one line.

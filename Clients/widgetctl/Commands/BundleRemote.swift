@@ -294,7 +294,8 @@ enum BundleRemote {
       }
       for other in others { table.add(other) }
       return table.text(session.printer)
-        + BundleListCommand.notes(table.notes + BundleListCommand.remarks(told) + kept)
+        + BundleListCommand.notes(
+          table.notes + BundleListCommand.remarks(told) + kept, about: told)
     }
   }
 

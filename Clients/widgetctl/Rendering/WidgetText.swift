@@ -172,11 +172,12 @@ extension WidgetError {
     return reason.lowercased().replacing("_", with: " ").onOneLine
   }
 
-  /// The error on one line, such as `failed: no answer`. A message that already has the word does
-  /// not change.
+  /// The error on one line, such as `failed: no answer`. A message that starts with what has failed,
+  /// such as `Feed failed: no answer`, does not change.
   var failure: String {
     let words = words
-    return words.lowercased().contains("failed") ? words : "failed: \(words)"
+    let start = words.firstRange(of: ": ").map { words[..<$0.lowerBound] } ?? words[...]
+    return start.lowercased().contains("failed") ? words : "failed: \(words)"
   }
 
   /// The error on one line with its age, such as `failed: no answer (for 5m)`.
