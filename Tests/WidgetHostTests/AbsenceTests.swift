@@ -467,6 +467,8 @@ struct AbsenceTests {
     outputs += state.found(try bundle("b"), in: "/b/y", at: now)
     if !isFirst { outputs += state.lost("/b/x", .missing, at: now) }
     #expect(outputs.handedOver == ["a -> b"] && outputs.withdrawn.isEmpty)
+    // A bundle that is there already takes over at once, so nothing waits for its removal.
+    #expect(outputs.reports.contains { $0.contains("has no bundle file") } == isFirst)
     #expect(state.standings.map(\.path) == ["/b/y"])
     #expect(pass(limit * 2).withdrawn.isEmpty)
   }

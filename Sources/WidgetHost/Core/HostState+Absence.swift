@@ -82,7 +82,9 @@ extension HostState {
       if hasNeverRun, let suspicion { outputs += found(suspicion, in: path, at: now) }
       return outputs + standing()
     }
-    var outputs = announce(absence, of: path, with: shown, at: now)
+    // The first output is the line for the log.
+    let announced = announce(absence, of: path, with: shown, at: now)
+    var outputs: [Output] = []
     // The folder may have another name, and the bundle in it another id.
     for other in running.ids where other != id {
       guard let heir = running[other], folders[heir.folder]?.absence == nil,
@@ -90,7 +92,9 @@ extension HostState {
       else { continue }
       outputs += inherit(heir.instance.bundle, at: now)
     }
-    return outputs + standing()
+    // If another bundle has taken over, the log must not say that the widgets will be removed.
+    let isTakenOver = folders[path] == nil
+    return Array(announced.dropFirst(isTakenOver ? 1 : 0)) + outputs + standing()
   }
 
   private static func words(of suspicion: Found?) -> String? {
