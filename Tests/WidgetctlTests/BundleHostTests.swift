@@ -288,6 +288,18 @@ import WidgetModel
     #expect(notes(declared: [widget.id]).count == 1 && notes(declared: []) == [])
   }
 
+  @Test func `a field that has the set value already is reported if it follows a set`() {
+    func text(_ owner: FieldOwner...) -> String? { SetCommand.owned("data.n", owners: owner) }
+    #expect(
+      text(FieldOwner(path: "data.n", owner: "bundle/top"))
+        == "  data.n has this value already, so it still follows bundle top; to own it, set another "
+        + "value")
+    #expect(text() == nil && text(FieldOwner(path: "data.m", owner: "bundle/top")) == nil)
+    for owner in ["user 1000", "provider bundle/top"] {
+      #expect(text(FieldOwner(path: "data.n", owner: owner, manager: "bundle/top")) == nil)
+    }
+  }
+
   @Test func `a released field is reported with its value and the set that it follows`() {
     var widget = Samples.widget
     widget.data["n"] = .int(5)

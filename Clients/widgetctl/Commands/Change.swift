@@ -225,8 +225,10 @@ struct SetCommand: AsyncParsableCommand {
       }
     }
     Output.warn(FailureWarnings.warnings([answer.widget].compactMap(\.self)))
+    let owned = answer.changed ? "" : await SetCommand.owned(paths, of: id, session)
     session.printer.print(answer.widget?.document(etag: answer.etag) ?? .null) {
       "\(id) \(answer.changed ? "updated" : "unchanged") (revision \(answer.revision))\n" + released
+        + owned
     }
   }
 
@@ -236,6 +238,34 @@ struct SetCommand: AsyncParsableCommand {
       let nearest = name.closest(among: map.keys).map { "; did you mean \"\($0)\"?" } ?? ""
       return "\(what) \"\(name)\"\(nearest)".safeForTerminal
     }
+  }
+
+  /// The fields that the command sets.
+  private var paths: [String] {
+    data.keys.map { FieldOwner.Part.data.path($0) }
+      + parameters.keys.map { FieldOwner.Part.parameters.path($0) }
+      + labels.keys.map { FieldOwner.Part.labels.path($0) }
+  }
+
+  /// The set fields that had their values already, and still follow a bundle or set, for people.
+  private static func owned(
+    _ paths: [String], of id: WidgetID, _ session: Session
+  ) async -> String {
+    guard !paths.isEmpty, session.printer.format == .table,
+      let mask = try? ReadMask(paths: ["owners"]),
+      let answer = try? await session.client.getWidget(
+        GetWidgetRequest(id: id, readMask: mask), options: session.options)
+    else { return "" }
+    return paths.compactMap { owned($0, owners: answer.owners) }.map { "\($0)\n" }.joined()
+  }
+
+  static func owned(_ path: String, owners: [FieldOwner]) -> String? {
+    let owner = owners.first { $0.path == path && !$0.isAside }
+    guard let owner, owner.isManaged else { return nil }
+    let text =
+      "  \(path) has this value already, so it still follows "
+      + "\(owner.ownerName(Facts.name(ofUser:))); to own it, set another value"
+    return text.safeForTerminal
   }
 
   /// The results for released fields, for people.
