@@ -97,6 +97,21 @@ struct EventCheckTests {
     #expect(text == "w click \(words) (event 4)\n")
   }
 
+  @Test(
+    arguments: [
+      (.map(["state": .string("success")]), "PROVIDER_AWAY", nil),
+      (.map([:]), "PROVIDER_AWAY", nil),
+      (.map([:]), "EVENT_NOT_HANDLED", "EVENT_NOT_HANDLED"),
+      (.null, "PROVIDER_AWAY", "PROVIDER_AWAY"),
+    ] as [(Value, String, String?)])
+  func `an event with an outcome is handled, even if its host seems to be silent`(
+    outcome: Value, found: String, reason: String?
+  ) {
+    let warning = RequestWarning(reason: found, message: "", metadata: [:])
+    #expect(OutcomeWait.warning(warning, beside: outcome)?.reason == reason)
+    #expect(OutcomeWait.warning(nil, beside: outcome) == nil)
+  }
+
   @Test(arguments: [
     ("failure", 11, "w click failed: Not saved: no room. (RESOURCE_EXHAUSTED)"),
     ("cancelled", 12, "w click was cancelled: no room"),

@@ -290,7 +290,7 @@ struct OutcomeWait: Sendable {
   }
 
   private func told(_ answer: SendEventResponse, _ outcome: Value, _ handler: Handler) async {
-    let warning = await EventCheck.warning(request, session)
+    let warning = OutcomeWait.warning(await EventCheck.warning(request, session), beside: outcome)
     if let warning { Output.warn([warning]) }
     session.printer.print(
       .map([
@@ -301,6 +301,12 @@ struct OutcomeWait: Sendable {
       OutcomeWait.done(
         request, answer.sequence, outcome, handler, warning: warning?.reason)
     }
+  }
+
+  /// The warning that belongs to an outcome. A host that has reported the outcome has handled the
+  /// event. The daemon can still count that host as silent at this time.
+  static func warning(_ found: RequestWarning?, beside outcome: Value) -> RequestWarning? {
+    outcome != .null && found?.reason == "PROVIDER_AWAY" ? nil : found
   }
 
   /// `album submit done: Saved (event 4)`
