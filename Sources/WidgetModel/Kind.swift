@@ -248,11 +248,17 @@ public struct LostField: Hashable, Sendable {
   public var path: String
   /// Whether the value is set aside: it is restored when it fits the kind again.
   public var isSetAside: Bool
+  /// The value that is lost. Nil if it is set aside, or takes more than `valueBytesMax`.
+  public var value: Value?
 
-  public init(widgetID: WidgetID, path: String, isSetAside: Bool = false) {
+  /// The maximum size of a named value.
+  public static var valueBytesMax: Int { 1 << 10 }
+
+  public init(widgetID: WidgetID, path: String, isSetAside: Bool = false, value: Value? = nil) {
     self.widgetID = widgetID
     self.path = path
     self.isSetAside = isSetAside
+    self.value = value
   }
 }
 

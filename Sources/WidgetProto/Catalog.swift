@@ -84,7 +84,8 @@ extension LostField: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__LostField>, _ reader: Reader) throws(WireError) {
     self.init(
       widgetID: try reader.widgetID("widget_id", c.pointee.widget_id),
-      path: reader.string(c.pointee.path), isSetAside: c.pointee.set_aside != 0)
+      path: reader.string(c.pointee.path), isSetAside: c.pointee.set_aside != 0,
+      value: try reader.optional("value", c.pointee.value))
   }
 
   func fill(
@@ -93,6 +94,7 @@ extension LostField: ConvertibleMessage {
     c.pointee.widget_id = try writer.string("widget_id", widgetID.rawValue)
     c.pointee.path = try writer.string("path", path)
     c.pointee.set_aside = isSetAside ? 1 : 0
+    if let value { c.pointee.value = try writer.message("value", value) }
   }
 }
 

@@ -23,6 +23,22 @@ extension OwnershipTests {
   }
 
   @Test(arguments: [
+    (Value.string("short"), true), (.string(String(repeating: "x", count: 1100)), false),
+  ])
+  func `a lost value is named if it is small`(value: Value, isNamed: Bool) throws {
+    var store = try store(spec(data: ["note": .string("n")]))
+    try store.run(
+      .provide([ProvidedUpdate("c", .set(["note": value]))], by: Self.manager))
+    var kind = Self.counter()
+    kind.data.removeLast()
+    let result = try store.change(kind, provider: Self.manager)
+    #expect(
+      result.lostFields == [
+        LostField(widgetID: "c", path: "data.note", value: isNamed ? value : nil)
+      ])
+  }
+
+  @Test(arguments: [
     (FieldType.string, Value.string("mine"), "user 1000"), (.int, .int(4), OwnershipTests.manager),
   ])
   func `a user's value comes back with its field, if it fits`(

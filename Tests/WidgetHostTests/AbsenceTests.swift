@@ -96,7 +96,7 @@ struct AbsenceTests {
     #expect(outputs.withdrawn == ["a"])
     #expect(
       notes(outputs) == [
-        "bundle a removed: 1 widget, with data that users or actions had set: w data.items"
+        "bundle a removed: 1 widget, with data that users or actions had set: w data.items = [1]"
       ])
     #expect(state.standings.isEmpty && state.nextDeadline == nil)
   }

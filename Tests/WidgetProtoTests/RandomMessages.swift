@@ -82,7 +82,9 @@ struct RandomMessages {
           provider: name(), kinds: many { $0.registeredKind().kind }, prune: flag(),
           validateOnly: flag(), requestID: name())),
       Sample(kindResult()),
-      Sample(LostField(widgetID: id(), path: text(), isSetAside: flag())),
+      Sample(
+        LostField(
+          widgetID: id(), path: text(), isSetAside: flag(), value: maybe { $0.value() })),
       Sample(ApplyKindsResponse(results: many { $0.kindResult() }, revision: number())),
       Sample(GetKindRequest(name: kind())), Sample(GetKindResponse(kind: registeredKind())),
       Sample(

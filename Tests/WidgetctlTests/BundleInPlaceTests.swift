@@ -48,7 +48,7 @@ struct BundleInPlaceTests {
     #expect(
       remark.text
         == "the bundle no longer has the widget \"w\". Users or actions have set these values on it: "
-        + "data.v; widgetd-host deletes the widget and these values 30 seconds after it has read the "
+        + "data.v = 1; widgetd-host deletes the widget and these values 30 seconds after it has read the "
         + "file, because no other installed bundle has the widget; to keep the values, put the "
         + "widget back into the file, or add it to the file of another bundle, with the kind gauge; `widgetctl get w --field error` has "
         + "the time of the removal")

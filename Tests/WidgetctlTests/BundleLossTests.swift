@@ -24,7 +24,7 @@ import WidgetProto
         data: ["items": .list([.string("Milk")]), "now": .int(1)], applySet: set))
     let rules = LossRules(bundle.kinds.map(\.kind), in: [bundle])
     let paths = BundleOutlook.lost(with: known, of: set, by: rules)
-    #expect(paths == ["data.items"])
+    #expect(paths == ["data.items = [\"Milk\"]"])
     #expect(BundleOutlook.lost(with: known, of: set) == [])
     func hint(_ arrival: BundleOutlook.Arrival, _ others: InstalledWidgets? = nil) -> String? {
       BundleOutlook.removed(

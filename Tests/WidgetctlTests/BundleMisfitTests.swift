@@ -64,7 +64,7 @@ struct BundleMisfitTests {
         next.kinds[0].kind, [widget(former)], of: ["bundle/fd"], before: before, by: rules))
     #expect(
       remark.message
-        == "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.text; lost: fdw data.red, "
+        == "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.text; lost: fdw data.red = 3, "
         + "set by an event or an action")
     #expect(remark.hint.hasPrefix("the daemon sets aside the values that users have set, and uses"))
     #expect(
@@ -80,8 +80,8 @@ struct BundleMisfitTests {
         next.kinds[0].kind, [widget(former)], of: ["bundle/fd"], before: nil, by: rules)?.message
     }
     let words =
-      "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.text; lost: fdw data.red, set "
-      + "by an event or an action"
+      "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.text; lost: fdw data.red = 3, "
+      + "set by an event or an action"
     #expect(remark(LossRules([], in: [former, next])) == words)
     let host = SettableData(of: former)
     #expect(remark(LossRules([], in: [next], settable: host)) == words)
@@ -103,7 +103,7 @@ struct BundleMisfitTests {
     #expect(
       found.message
         == "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.text; lost: fdw "
-        + "data.red (nobody knows who set it)")
+        + "data.red = 3 (nobody knows who set it)")
     #expect(
       found.hint.hasSuffix(
         "the daemon does not have the kind \"fd.k\". Nobody knows whether an event, an action or a "
@@ -113,7 +113,7 @@ struct BundleMisfitTests {
     several.owners = []
     #expect(
       remark(several)?.message.hasSuffix(
-        "; lost: fdw data.red, fdw data.text (nobody knows who set them)") == true)
+        "; lost: fdw data.red = 3, fdw data.text = \"mine\" (nobody knows who set them)") == true)
     #expect(
       remark(several)?.hint.hasSuffix("give the kind fields of these names and types") == true)
     // The new file sets its own values again, and the status is the host's.
@@ -146,7 +146,7 @@ struct BundleMisfitTests {
         == "\(both): fdw data.red, fdw data.text")
     // The record of a declared widget without fields is empty.
     let doubtful = try #require(remark("panel"))
-    #expect(doubtful.message == "\(both); may be lost: fdw data.red, fdw data.text")
+    #expect(doubtful.message == "\(both); may be lost: fdw data.red = 3, fdw data.text = \"mine\"")
     #expect(
       doubtful.hint
         == "if `widgetctl apply --own` has declared the widget, such a value is lost. Otherwise, "
@@ -154,7 +154,8 @@ struct BundleMisfitTests {
     // Only a declared widget has values of users that are set aside.
     #expect(
       remark("panel", [aside("user 77")])?.message
-        == "\(both); lost: fdw data.red, fdw data.text, set by an event or an action")
+        == "\(both); lost: fdw data.red = 3, fdw data.text = \"mine\", set by an event or an "
+        + "action")
   }
 
   @Test func `a value of an event is not said to be set aside`() throws {
@@ -167,7 +168,7 @@ struct BundleMisfitTests {
         by: LossRules([before], in: [former])))
     #expect(
       remark.text
-        == "1 value does not fit the kind \"fd.k\" of the bundle; lost: fdw data.red, set by an "
+        == "1 value does not fit the kind \"fd.k\" of the bundle; lost: fdw data.red = 3, set by an "
         + "event or an action; to keep the lost value, leave its field in the kind as it is")
   }
 
@@ -192,19 +193,19 @@ struct BundleMisfitTests {
     #expect(
       answers.map { BundleRemote.misfits(with: $0, of: "fd", values) } == [
         [
-          "1 value does not fit the kind \"fd.k\" of the bundle; lost: fdw data.red, set by an event "
-            + "or an action"
+          "1 value does not fit the kind \"fd.k\" of the bundle; lost: fdw data.red = 3, set by an "
+            + "event or an action"
         ], [],
       ])
     #expect(BundleRemote.misfits(with: answers[0], of: "other", values).isEmpty)
     #expect(
       BundleOutlook.misfits(values, restored: try version("text: a")) == [
-        "1 value does not fit the kind \"fd.k\" of the bundle; lost: fdw data.red, set by an event "
-          + "or an action"
+        "1 value does not fit the kind \"fd.k\" of the bundle; lost: fdw data.red = 3, set by an "
+          + "event or an action"
       ])
     #expect(
       BundleOutlook.misfits(values, restored: try version("other: 0")).first?.hasPrefix(
-        "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.text; lost: fdw data.red, ")
-        == true)
+        "2 values do not fit the kind \"fd.k\" of the bundle: fdw data.text; lost: fdw data.red = 3, "
+      ) == true)
   }
 }

@@ -52,7 +52,7 @@ import WidgetProto
     #expect(
       remark.text
         == "the installation replaces bundle other, which has the widget \"n\". Users or actions "
-        + "have set these values on it: data.n; the installation deletes the widget and these "
+        + "have set these values on it: data.n = 1; the installation deletes the widget and these "
         + "values at once, because no other installed bundle has the widget; to keep the values, add "
         + "the widget to the file of another bundle before the installation, with the kind gauge")
     let outlook = BundleOutlook(losses: [remark])

@@ -149,7 +149,7 @@ struct BundleOutlookTests {
       ])
     let spec = WidgetSpec(id: widget.id, kind: try kind(), data: ["a": .int(2), "b": .int(2)])
     let moved = BundleOutlook.handedOver(known, from: ["bundle/old"], to: "bundle/new")
-    #expect(BundleOutlook.lost(with: moved, of: "bundle/new") == ["data.b"])
+    #expect(BundleOutlook.lost(with: moved, of: "bundle/new") == ["data.b = 1"])
     let kept = BundleOutlook.kept(spec, moved, nil, by: "bundle/new")
     #expect(kept.map(\.owner.path) == ["data.b"])
     #expect(BundleOutlook.handedOver(known, from: ["bundle/older"], to: "bundle/new") == known)

@@ -45,14 +45,14 @@ struct KindTextTests {
     let result = KindResult(
       name: try #require(KindName("note")), action: .updated, widgetsChanged: 2,
       lostFields: [
-        LostField(widgetID: a, path: "data.text"),
+        LostField(widgetID: a, path: "data.text", value: .string("mine")),
         LostField(widgetID: b, path: "data.text", isSetAside: true),
       ], lostFieldsCount: 5)
     let text = ApplyCommand.text(ApplyKindsResponse(results: [result], revision: 1), dryRun: dryRun)
     #expect(
       text == """
         kind note updated, 2 widgets converted\(dryRun ? " (dry run)" : "")
-          a: data.text \(dryRun ? "would lose" : "has lost") its value: the changed kind does \
+          a: data.text \(dryRun ? "would lose" : "has lost") its value, "mine": the changed kind does \
         not declare the field, or only with another type or other choices
           b: data.text \(dryRun ? "would be" : "is") set aside until it fits the kind again, or somebody sets the field
           more values that do not fit the changed kind: 3

@@ -219,7 +219,8 @@ class CallTests(DaemonCase):
                         action=2,
                         widgets_changed=4,
                         lost_fields=[
-                            pb.LostField(widget_id="w", path="data.n", set_aside=True)
+                            pb.LostField(widget_id="w", path="data.n", set_aside=True),
+                            pb.LostField(widget_id="w", path="data.m", value=pb.Value(int_value=7)),
                         ],
                         lost_fields_count=9,
                     )
@@ -232,7 +233,10 @@ class CallTests(DaemonCase):
                         "k",
                         widgetd.ApplyAction.UPDATED,
                         widgets_changed=4,
-                        lost_fields=(widgetd.LostField("w", "data.n", True),),
+                        lost_fields=(
+                            widgetd.LostField("w", "data.n", True),
+                            widgetd.LostField("w", "data.m", value=7),
+                        ),
                         lost_fields_count=9,
                     ),
                 ),

@@ -432,6 +432,13 @@ class LostField:
     path: str
     #: Whether the value returns when the kind declares the field again.
     set_aside: bool = False
+    #: The value that is lost; None if it is set aside, or takes more than 1 KiB.
+    value: Any = None
+
+    @staticmethod
+    def from_pb(message: catalog_service_pb2.LostField) -> LostField:
+        value = from_value(message.value) if message.HasField("value") else None
+        return LostField(message.widget_id, message.path, message.set_aside, value)
 
 
 @dataclass(frozen=True)
@@ -453,10 +460,7 @@ class KindResult:
             message.name,
             ApplyAction.read(message.action),
             message.widgets_changed,
-            tuple(
-                LostField(field.widget_id, field.path, field.set_aside)
-                for field in message.lost_fields
-            ),
+            tuple(LostField.from_pb(field) for field in message.lost_fields),
             message.lost_fields_count,
         )
 

@@ -377,7 +377,7 @@ struct ApplyCommand: AsyncParsableCommand {
               $0.lostFields.map {
                 .map([
                   "widget": .string($0.widgetID.rawValue), "field": .string($0.path),
-                  "setAside": .bool($0.isSetAside),
+                  "setAside": .bool($0.isSetAside), "value": $0.value ?? .null,
                 ])
               }),
             "lostFieldsCount": .int(Int64($0.lostFieldsCount)),
@@ -432,6 +432,7 @@ struct ApplyCommand: AsyncParsableCommand {
       asides?.contains($0.widgetID, $0.path) != true && !removed.contains($0.widgetID)
     }
     var lines = others.map { field in
+      let value = field.value.map { ", \(LostValues.short($0))" } ?? ""
       let what =
         isReplaced(field)
         ? "\(dryRun ? "would not fit" : "did not fit") the changed kind; the file's value replaces it"
@@ -439,8 +440,8 @@ struct ApplyCommand: AsyncParsableCommand {
           ? "\(dryRun ? "would be" : "is") set aside until it fits the kind again, or "
             + (field.path.hasPrefix("entry.")
               ? "the widget gets a new timeline" : "somebody sets the field")
-          : "\(dryRun ? "would lose" : "has lost") its value: the changed kind does not declare the "
-            + "field, or only with another type or other choices"
+          : "\(dryRun ? "would lose" : "has lost") its value\(value): the changed kind does not "
+            + "declare the field, or only with another type or other choices"
       return "  \(field.widgetID): \(field.path) \(what)"
     }
     let more = result.lostFieldsCount - result.lostFields.count

@@ -65,12 +65,13 @@ struct InstalledWidgets: Hashable, Sendable {
 
 // The widgets that the file of a bundle no longer declares.
 extension BundleOutlook {
-  /// The values that are lost with a widget of the bundle.
+  /// The values that are lost with a widget of the bundle: `data.n = 7`.
   static func lost(
     with known: TaggedWidget, of set: String, by rules: LossRules = LossRules()
   ) -> [String] {
     known.widget.applySet == set
-      ? rules.values(of: known.widget, known.owners).map(\.path) : []
+      ? rules.values(of: known.widget, known.owners).map { LostValues.named($0.path, $0.declared) }
+      : []
   }
 
   /// A remark for each widget of the bundle, of any kind, that the file no longer declares and that

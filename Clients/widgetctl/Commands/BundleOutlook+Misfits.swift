@@ -20,8 +20,12 @@ extension BundleOutlook {
     let widget: WidgetID
     let field: FieldOwner
     let fate: Fate
+    let value: Value
 
     var name: String { "\(widget) \(field.path)" }
+
+    /// `note data.count = 7`
+    var nameWithValue: String { LostValues.named(name, value) }
 
     var author: String {
       field.isManaged ? OwnerName.words(ofSet: field.owner) : "an event or an action"
@@ -58,26 +62,30 @@ extension BundleOutlook {
       _ part: FieldOwner.Part, _ values: ValueMap, _ fields: [Field], _ former: [Field]?
     ) {
       for entry in values.entries where entry.value != .null {
+        func add(_ field: FieldOwner, _ fate: Misfit.Fate) {
+          found.append(
+            Misfit(widget: widget.id, field: field, fate: fate, value: entry.value))
+        }
         guard !fits(entry.value, fields.first { $0.name == entry.key }, of: kind) else { continue }
         let path = part.path(entry.key)
         let owner = recorded.first { $0.path == path }
         let isDefault = former?.first { $0.name == entry.key }?.defaultValue == entry.value
         if let owner, owner.isUsers {
-          found.append(Misfit(widget: widget.id, field: owner, fate: .aside))
+          add(owner, .aside)
         } else if isDefault {
           continue
         } else if isUndeclared != false {
           let field = FieldOwner(path: path, owner: FieldOwner.earlier)
           let fate: Misfit.Fate = isUndeclared == nil ? .asideOrLost : .aside
-          found.append(Misfit(widget: widget.id, field: field, fate: fate))
+          add(field, fate)
         } else if let owner, owner.isManaged {
           guard !sets.contains(owner.owner) else { continue }
-          found.append(Misfit(widget: widget.id, field: owner, fate: .lost))
+          add(owner, .lost)
         } else if let field = lost.first(where: { $0.path == path }) {
-          found.append(Misfit(widget: widget.id, field: field, fate: .lost))
+          add(field, .lost)
         } else if part == .data, unclear.contains(entry.key) {
           let field = FieldOwner(path: path, owner: FieldOwner.unrecorded)
-          found.append(Misfit(widget: widget.id, field: field, fate: .lostFromUnknown))
+          add(field, .lostFromUnknown)
         }
       }
     }
@@ -124,7 +132,8 @@ extension BundleOutlook {
         guard !fits(value, fields.first(where: { $0.name == key }), of: kind) else { return nil }
         return Misfit(
           widget: entry.widget, field: entry.field,
-          fate: entry.field.isUsers || entry.field.owner == FieldOwner.earlier ? .aside : .lost)
+          fate: entry.field.isUsers || entry.field.owner == FieldOwner.earlier ? .aside : .lost,
+          value: value)
       }
       guard let remark = misfits(kind.name, found, isRestored: true) else { return nil }
       return remark.hint.isEmpty ? remark.message : remark.text
@@ -151,7 +160,7 @@ extension BundleOutlook {
     }
     if !lost.isEmpty {
       let authors = Set(lost.map(\.author)).sorted().joined(separator: " or ")
-      message += "; lost: \(shortened(lost.map(\.name))), set by \(authors)"
+      message += "; lost: \(shortened(lost.map(\.nameWithValue))), set by \(authors)"
       if !isRestored {
         hints.append(
           lost.count == 1
@@ -162,7 +171,8 @@ extension BundleOutlook {
     if !unclear.isEmpty {
       let isOne = unclear.count == 1
       let values = isOne ? "it" : "them"
-      message += "; lost: \(shortened(unclear.map(\.name))) (nobody knows who set \(values))"
+      message += "; lost: \(shortened(unclear.map(\.nameWithValue))) "
+        + "(nobody knows who set \(values))"
       hints.append(
         "the daemon does not have the kind \"\(kind)\". Nobody knows whether an event, an action or a "
           + (isOne
@@ -172,7 +182,7 @@ extension BundleOutlook {
               + "the kind fields of these names and types"))
     }
     if !doubtful.isEmpty {
-      message += "; may be lost: \(shortened(doubtful.map(\.name)))"
+      message += "; may be lost: \(shortened(doubtful.map(\.nameWithValue)))"
       hints.append(
         "if `widgetctl apply --own` has declared the widget, such a value is lost. Otherwise, the "
           + "daemon sets it aside. To keep the value, leave its field in the kind as it is")

@@ -207,6 +207,17 @@ enum LostValues {
       + "set by \(field.ownerName(Facts.name(ofUser:)))"
   }
 
+  /// `data.note = "mine"`. Only the name if there is no value.
+  static func named(_ path: String, _ value: Value?) -> String {
+    path + (value.map { " = \(short($0))" } ?? "")
+  }
+
+  /// The value on one line, at most 80 characters of it.
+  static func short(_ value: Value) -> String {
+    let text = JSONWriter.compact(value)
+    return text.count > 80 ? "\(text.prefix(80))…" : text
+  }
+
   static func text(_ lost: [Entry], _ loss: Loss = .done) -> String {
     lost.map { entry in
       "  \(text(entry.field, of: entry.widget, loss))".safeForTerminal + "\n"

@@ -303,7 +303,11 @@ final class KindSchema: Sendable {
         // count.
         guard record.ownership?[aside: path] == nil else { continue }
         let isSetAside = record.setsAside(entry.value, part, entry.key, former: former)
-        lost.append(LostField(widgetID: record.id, path: path, isSetAside: isSetAside))
+        let isNamed = !isSetAside && entry.value.costBytes <= LostField.valueBytesMax
+        lost.append(
+          LostField(
+            widgetID: record.id, path: path, isSetAside: isSetAside,
+            value: isNamed ? entry.value : nil))
       }
     }
     return lost

@@ -11,6 +11,8 @@ extension HostState {
     public var widgetCount: Int?
     /// The values that users or actions have set on these widgets, such as `list data.items`.
     public var lost: [String] = []
+    /// The values by these names, in short.
+    var values: [String: String] = [:]
     /// Those of them that the log has in lines of their own, each with its value and its origin.
     var told: Set<String> = []
     /// The number of widgets of others with the bundle's kinds, and the first ones with their owners.
@@ -25,9 +27,7 @@ extension HostState {
       let count = results.count { $0.action == .deleted }
       guard count > 0 else { return }
       widgetCount = count
-      for value in BundleClaims.lost(results) where !lost.contains(value.name) {
-        lost.append(value.name)
-      }
+      for value in BundleClaims.lost(results) { add(value.name, value.field.declared) }
     }
 
     /// The widgets of the bundle are known, with the owners of their fields. Adds the values of
@@ -39,16 +39,21 @@ extension HostState {
         guard let rule = settable[kind].map({ LostFields(kind, settable: $0) }) else { continue }
         for field in LostFields.values(of: item.widget, item.owners, by: rule)
         where field.owner == FieldOwner.unrecorded {
-          let name = "\(item.widget.id) \(field.path)"
-          if !lost.contains(name) { lost.append(name) }
+          add("\(item.widget.id) \(field.path)", field.declared)
         }
       }
+    }
+
+    mutating func add(_ name: String, _ value: Value?) {
+      if !lost.contains(name) { lost.append(name) }
+      // The daemon's value is the one that was lost.
+      if let value { values[name] = JSONText.short(value) }
     }
 
     /// The log has these values.
     mutating func tell(_ values: [BundleClaims.KeptField]) { told.formUnion(values.map(\.name)) }
 
-    /// `bundle a removed: 2 widgets, with data that users or actions had set: list data.items`
+    /// `bundle a removed: 2 widgets, with data that users or actions had set: list data.count = 7`
     ///
     /// - Parameter countMax: the maximum number of values, and of widgets of others.
     func text(countMax: Int) -> String {
@@ -60,6 +65,7 @@ extension HostState {
       }
       var words = "bundle \(bundle) removed: \(count) widget\(count == 1 ? "" : "s")"
       let untold = lost.filter { !told.contains($0) }
+        .map { name in name + (values[name].map { " = \($0)" } ?? "") }
       if !untold.isEmpty {
         words += ", with data that users or actions had set: " + list(untold, of: untold.count)
       }
@@ -77,10 +83,14 @@ extension HostState {
     let instance = ended.instance
     var unserved = settable(of: ended)
     if ended.isTaken { unserved.keep(only: ended.heldKinds) }
-    return RemovalNote(
+    var note = RemovalNote(
       bundle: instance.bundle.id, widgetCount: instance.bundle.widgets.count,
-      lost: lostFields(of: instance), otherCount: instance.others.ids.count,
+      otherCount: instance.others.ids.count,
       others: instance.others.names(countMax: limits.othersShownMax), settable: unserved)
+    for set in setValues(of: instance, on: instance.sortedIDs) {
+      note.add("\(set.widget) \(set.path)", set.value)
+    }
+    return note
   }
 
   /// The note about a bundle that only an earlier host ran.
@@ -96,11 +106,6 @@ extension HostState {
     guard isDaemonAway else { return [removal] }
     let words = "bundle \(note.bundle): its widgets are removed when the daemon is back"
     return [removal, .note(words)]
-  }
-
-  /// The names of the values that users or actions have set, such as `list data.items`.
-  private func lostFields(of instance: BundleInstance) -> [String] {
-    setValues(of: instance, on: instance.sortedIDs).map { "\($0.widget) \($0.path)" }
   }
 
   /// A value of a bundle's widget that is not the value of the bundle's file.
@@ -152,9 +157,8 @@ extension HostState {
       return instance.bundle.widgets.contains { $0.id == widget && $0.kind == kind }
     }
     return setValues(of: instance, on: removed).prefix(limits.failuresShownMax).map { lost in
-      let text = JSONText.write(lost.value)
-      return "widget \(lost.widget) was removed, and with it the value of \(lost.path), "
-        + "\(text.count > 80 ? text.prefix(80) + "…" : text[...]), "
+      "widget \(lost.widget) was removed, and with it the value of \(lost.path), "
+        + "\(JSONText.short(lost.value)), "
         + "which a user or an action had set"
     }
   }

@@ -12,6 +12,12 @@ enum JSONText {
 
   /// The value as JSON on one line, without tags.
   static func write(_ value: Value) -> String { JSONWriter.plain(value) }
+
+  /// At most 80 characters of it.
+  static func short(_ value: Value) -> String {
+    let text = write(value)
+    return text.count > 80 ? "\(text.prefix(80))…" : text
+  }
 }
 
 /// The texts for values in a URL, a header or an argument.

@@ -320,7 +320,9 @@ extension HandOverTests {
     restart { _ in }
     pass(limit)
     #expect(widget("v") == nil && widget("bundle/a") == nil)
-    let words = "bundle a removed: 1 widget, with data that users or actions had set: v data.n"
+    let words =
+      "bundle a removed: 1 widget, with data that users or actions had set: v data.n = "
+      + "\"an event's\""
     #expect(notes.last == words)
   }
 

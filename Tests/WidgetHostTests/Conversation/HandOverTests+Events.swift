@@ -116,7 +116,9 @@ extension HandOverTests {
     #expect(state("w") == "bundle/a stale an event's")
     run(machine.found(nil, in: "/b/x", absence: .removed, at: time))
     #expect(widget("w") == nil)
-    let line = "bundle a removed: 2 widgets, with data that users or actions had set: w data.n"
+    let line =
+      "bundle a removed: 2 widgets, with data that users or actions had set: w data.n = "
+      + "\"an event's\""
     #expect(notes.contains(line))
   }
 

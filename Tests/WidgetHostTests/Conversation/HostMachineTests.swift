@@ -267,7 +267,8 @@ struct HostMachineTests {
     let result = KindResult(
       name: kind, action: .updated, widgetsChanged: 1,
       lostFields: fields + [
-        LostField(widgetID: id, path: "data.gone"), LostField(widgetID: id, path: "data.read"),
+        LostField(widgetID: id, path: "data.gone", value: .list([.int(7)])),
+        LostField(widgetID: id, path: "data.read"),
       ], lostFieldsCount: 7)
     let shows = "\"widgetctl get w --owners\" shows it"
     let lines = settle([], kinds: [result]).filter { $0.contains(" value") }
@@ -279,7 +280,8 @@ struct HostMachineTests {
           + " one of these now: x, y; \(shows)",
         "bundle a: widget w: the value of parameters.old is set aside until it fits again: the kind"
           + " \"k\" no longer has this field; \(shows)",
-        "bundle a: widget w: the value of data.gone is lost: the kind \"k\" no longer has this field",
+        "bundle a: widget w: the value of data.gone, [7], is lost: the kind \"k\" no longer has this"
+          + " field",
         "bundle a: 2 more values do not fit the changed kinds",
       ])
     let shown = machine.bundles.standings.flatMap(\.remarks).filter { $0.contains(" value") }

@@ -122,10 +122,7 @@ struct BundleClaims: Sendable {
     func message(by bundle: String, names: (UInt32) -> String? = { _ in nil }) -> String {
       let prefix = bundle.isEmpty ? "" : "bundle \(bundle): "
       guard !isLost else {
-        let value = field.declared.map { value in
-          let text = JSONText.write(value)
-          return ", \(text.count > 80 ? text.prefix(80) + "…" : text[...])"
-        }
+        let value = field.declared.map { ", \(JSONText.short($0))" }
         return prefix + "widget \(widget) is removed, and with it the value of "
           + "\(field.path)\(value ?? ""), which was set by \(field.ownerName(names))"
       }
@@ -174,10 +171,8 @@ struct BundleClaims: Sendable {
     /// - Parameter bundle: empty to leave out the bundle.
     func message(by bundle: String) -> String {
       let prefix = bundle.isEmpty ? "" : "bundle \(bundle): "
-      let text = JSONText.write(before)
-      let value = text.count > 80 ? "\(text.prefix(80))…" : text
       return prefix + "widget \(widget): the file declares \(path) now and has replaced its value, "
-        + "\(value), which was set by an event, an action or a source"
+        + "\(JSONText.short(before)), which was set by an event, an action or a source"
     }
   }
 
@@ -250,8 +245,9 @@ struct BundleClaims: Sendable {
         let reason = kind.map { BundleClaims.reason(field.path, $0.kind) } ?? "the kind has changed"
         let id = field.widgetID
         let goes = before.map { $0.contains(id) && kinds[id] != result.name }
+        let value = field.value.map { ", \(JSONText.short($0))," } ?? ""
         let text =
-          "widget \(id): the value of \(field.path) is "
+          "widget \(id): the value of \(field.path)\(value) is "
           + BundleClaims.fate(of: field, goes: goes) + ": \(reason)"
           + (goes == false ? BundleClaims.advice(on: field) : "")
         lines.append(Misfit(text: text, isLost: !field.isSetAside))

@@ -226,11 +226,13 @@ class LostField(_message.Message):
     __slots__: tuple[str, ...]
     PATH_FIELD_NUMBER: _ClassVar[int]
     SET_ASIDE_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
     WIDGET_ID_FIELD_NUMBER: _ClassVar[int]
     path: str
     set_aside: bool
+    value: _value_pb2.Value
     widget_id: str
-    def __init__(self, widget_id: _Optional[str] = ..., path: _Optional[str] = ..., set_aside: bool = ...) -> None: ...
+    def __init__(self, widget_id: _Optional[str] = ..., path: _Optional[str] = ..., set_aside: bool = ..., value: _Optional[_Union[_value_pb2.Value, _Mapping[str, object]]] = ...) -> None: ...
 
 class RollbackBundleRequest(_message.Message):
     __slots__: tuple[str, ...]

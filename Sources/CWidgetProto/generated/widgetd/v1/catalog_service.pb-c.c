@@ -1505,7 +1505,7 @@ const ProtobufCMessageDescriptor widgetd__v1__kind_result__descriptor =
   (ProtobufCMessageInit) widgetd__v1__kind_result__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__lost_field__field_descriptors[3] =
+static const ProtobufCFieldDescriptor widgetd__v1__lost_field__field_descriptors[4] =
 {
   {
     "widget_id",
@@ -1543,16 +1543,29 @@ static const ProtobufCFieldDescriptor widgetd__v1__lost_field__field_descriptors
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "value",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__LostField, value),
+    &widgetd__v1__value__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__lost_field__field_indices_by_name[] = {
   1,   /* field[1] = path */
   2,   /* field[2] = set_aside */
+  3,   /* field[3] = value */
   0,   /* field[0] = widget_id */
 };
 static const ProtobufCIntRange widgetd__v1__lost_field__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__lost_field__descriptor =
 {
@@ -1562,7 +1575,7 @@ const ProtobufCMessageDescriptor widgetd__v1__lost_field__descriptor =
   "Widgetd__V1__LostField",
   "widgetd.v1",
   sizeof(Widgetd__V1__LostField),
-  3,
+  4,
   widgetd__v1__lost_field__field_descriptors,
   widgetd__v1__lost_field__field_indices_by_name,
   1,  widgetd__v1__lost_field__number_ranges,

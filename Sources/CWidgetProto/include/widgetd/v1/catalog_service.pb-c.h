@@ -94,10 +94,11 @@ struct  Widgetd__V1__LostField
   char *widget_id;
   char *path;
   protobuf_c_boolean set_aside;
+  Widgetd__V1__Value *value;
 };
 #define WIDGETD__V1__LOST_FIELD__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__lost_field__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0 }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, NULL }
 
 
 struct  Widgetd__V1__ApplyKindsResponse
