@@ -361,7 +361,11 @@ struct BundleOutlookTests {
     #expect(
       kept.first?.news
         == "widget g keeps the value of data.a that events of kind gauge set; the new default is 2;"
-        + " `widgetctl set g --release data.a` sets the new default")
+        + " `widgetctl set g --unset a` sets the new default")
+    #expect(
+      kept.first?.text
+        == "! widget g: data.a stays 9, which events of kind gauge set; the default is 2;"
+        + " `widgetctl set g --unset a` sets the field to the default")
     let same = BundleOutlook.kept(
       WidgetSpec(id: id, kind: try kind()), known, try shape(1), by: "bundle/b",
       before: try shape(1))

@@ -171,7 +171,8 @@ extension BundleOutlook {
     if !unclear.isEmpty {
       let isOne = unclear.count == 1
       let values = isOne ? "it" : "them"
-      message += "; lost: \(shortened(unclear.map(\.nameWithValue))) "
+      message +=
+        "; lost: \(shortened(unclear.map(\.nameWithValue))) "
         + "(nobody knows who set \(values))"
       hints.append(
         "the daemon does not have the kind \"\(kind)\". Nobody knows whether an event, an action or a "

@@ -18,17 +18,6 @@ struct BundleOutlook: Hashable, Sendable {
     var owner = ""
   }
 
-  /// A field that the file declares and another owner has.
-  struct KeptField: Hashable, Sendable {
-    let widget: WidgetID
-    let owner: FieldOwner
-    /// The widget's value and the file's value.
-    let value: Value?
-    let declared: Value
-    /// The value in the installed version, if it differs.
-    var former: Value?
-  }
-
   /// How the version reaches the host.
   enum Arrival: Hashable, Sendable {
     /// Somebody installs the version.
@@ -246,8 +235,12 @@ struct BundleOutlook: Hashable, Sendable {
       if let remark { outlook.remarks.append(remark) }
       // A new widget has no values, and those of a refused bundle do not follow from here.
       guard spec.kind == widget.widget.kind, remark?.isRefusal != true else { continue }
-      let kind = bundle.kinds.first { $0.kind.name == spec.kind }?.kind
-      outlook.kept += kept(spec, widget, kind, by: set, before: registered[spec.kind])
+      let kind = bundle.kinds.first { $0.kind.name == spec.kind }
+      let before = registered[spec.kind]
+      outlook.kept += kept(spec, widget, kind?.kind, by: set, before: before)
+      if let kind, let before {
+        outlook.kept += keptUnrecorded(spec, found, kind, before: before)
+      }
     }
     return complete(outlook)
   }
@@ -375,45 +368,6 @@ struct BundleOutlook: Hashable, Sendable {
           + "\(ids.count == 1 ? "gets" : "get") the fields and the content of the bundle's kind: \(list)",
         hint: "the owners stay; to keep the widgets as they are, rename the kind")
   }
-
-  /// The fields that keep their value, though the file declares another.
-  ///
-  /// - Parameter before: the kind as it is registered.
-  static func kept(
-    _ spec: WidgetSpec, _ known: TaggedWidget, _ kind: Kind?, by manager: String,
-    before: Kind? = nil
-  ) -> [KeptField] {
-    known.owners.compactMap { owner in
-      // The values of the file of another bundle move with the widget.
-      guard owner.owner != manager, owner.owner != known.widget.applySet,
-        let (part, key) = FieldOwner.parse(owner.path)
-      else { return nil }
-      let declared: Value? =
-        switch part {
-        case .data: spec.data[key]
-        case .parameters: spec.parameters[key]
-        case .labels: spec.labels[key].map { .string($0) }
-        }
-      let fields = part == .data ? kind?.data : part == .parameters ? kind?.parameters : nil
-      let field = fields?.first { $0.name == key }
-      let type = field?.type ?? .any
-      // A value that is set aside comes back if it fits.
-      let value = owner.isAside ? owner.declared : owner.value(in: known.widget)
-      // A value that does not fit does not stay.
-      if let value, let field, field.fitted(value) == nil { return nil }
-      let fitted = declared.map { type.fitted($0) ?? $0 } ?? field?.defaultValue
-      guard let fitted, value != fitted else { return nil }
-      let defaults = part == .data ? before?.data : part == .parameters ? before?.parameters : nil
-      let former =
-        (owner.isAside ? nil : owner.declared) ?? defaults?.first { $0.name == key }?.defaultValue
-      let isNew = former.map { $0 != fitted } ?? false
-      // A default that does not change is not reported.
-      guard declared != nil || isNew else { return nil }
-      return KeptField(
-        widget: known.widget.id, owner: owner, value: value, declared: declared ?? fitted,
-        former: isNew ? former : nil)
-    }
-  }
 }
 
 extension BundleOutlook.Remark {
@@ -427,36 +381,6 @@ extension BundleOutlook.Remark {
 
   var problem: BundleProblem {
     BundleProblem(line: 1, column: 1, path: path, message: message, hint: hint)
-  }
-}
-
-extension BundleOutlook.KeptField {
-  /// `! widget note: data.count stays 3, which user ada (1000) set; the file has 4; …`, or `becomes
-  /// 3 again` for a value that was set aside.
-  var text: String {
-    let now = value.map { JSONWriter.compact($0) } ?? "unset"
-    let change = owner.isAside ? "becomes \(now) again" : "stays \(now)"
-    return "! widget \(widget): \(owner.path) \(change), which "
-      + "\(owner.ownerName(Facts.name(ofUser:))) set; the file has "
-      + "\(JSONWriter.compact(declared)); `widgetctl set \(widget) --release \(owner.path)` gives "
-      + "the field the file's value"
-  }
-
-  /// The warning at an installation. Nil if the file's value is the same as before.
-  var news: String? {
-    guard former != nil else { return nil }
-    let verb = owner.isAside ? "gets back" : "keeps"
-    return "widget \(widget) \(verb) the value of \(owner.path) that "
-      + "\(owner.ownerName(Facts.name(ofUser:))) set; the new default is "
-      + "\(JSONWriter.compact(declared)); `widgetctl set \(widget) --release \(owner.path)` sets the "
-      + "new default"
-  }
-
-  var document: Value {
-    .map([
-      "widget": .string(widget.rawValue), "path": .string(owner.path),
-      "owner": .string(owner.owner), "value": value ?? .null, "declared": declared,
-    ])
   }
 }
 
