@@ -24,12 +24,14 @@ public struct LostFields: Sendable {
 
   /// The rule for a kind of which only the data that no source sets is known, with its defaults.
   public init(_ name: KindName, settable data: ValueMap) {
-    let fields = data.entries.map { Field(name: $0.key, defaultValue: $0.value) }
+    let parameters = FieldOwner.Part.parameters.path("")
+    let fields = data.entries.filter { !$0.key.hasPrefix(parameters) }
+      .map { Field(name: $0.key, defaultValue: $0.value) }
     self.init(Kind(name: name, data: fields), sources: [])
   }
 
   /// Whether a value of a data field can be one of an event or an action. The host sets the status.
-  func mayHold(_ field: String) -> Bool {
+  package func mayHold(_ field: String) -> Bool {
     !read.contains(field) && field != BundleScope.statusKey
   }
 

@@ -1,6 +1,7 @@
 public import WidgetModel
 
-/// The data of a bundle's kinds that no source sets, with its defaults.
+/// The data of a bundle's kinds that no source sets, with its defaults, and the parameters as
+/// `parameters.NAME`. A field of data has no such name.
 ///
 /// The widget `bundle/ID` keeps it for the next host. This host then knows which values of events and
 /// actions go with a kind that the file no longer has, and which defaults were edited meanwhile.
@@ -14,7 +15,7 @@ public struct SettableData: Hashable, Sendable {
   /// the daemon's limit in the data of `bundle/ID`.
   static let depthMax = 8
 
-  /// The defaults of the data, by kind. Null for data without a default.
+  /// The defaults of the fields, by kind. Null for a field without a default.
   public private(set) var kinds: [KindName: ValueMap] = [:]
   /// The kinds that only former versions had, those of later versions first.
   private var formerKinds: [KindName] = []
@@ -27,6 +28,9 @@ public struct SettableData: Hashable, Sendable {
       var defaults = ValueMap()
       for field in kind.kind.data where rule.mayHold(field.name) {
         defaults[field.name] = field.defaultValue ?? .null
+      }
+      for field in kind.kind.parameters {
+        defaults[FieldOwner.Part.parameters.path(field.name)] = field.defaultValue ?? .null
       }
       kinds[kind.kind.name] = defaults
     }

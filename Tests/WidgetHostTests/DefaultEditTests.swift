@@ -34,9 +34,10 @@ struct DefaultEditTests {
   }
 
   private static func line(_ id: String, on widgets: String, _ reason: String) -> String {
-    let first = widgets.prefix { $0 != "," }
+    let isOne = !widgets.contains(",")
     return "bundle \(id): the new default of data.m has no effect on \(widgets): \(reason);"
-      + " \"widgetctl set \(first) --unset m\" sets it to the default"
+      + " \"widgetctl set \(isOne ? widgets : "ID") --unset m\" sets it to the default"
+      + (isOne ? "" : " on each of these widgets")
   }
 
   @Test(arguments: ["b", "c"])
@@ -73,6 +74,76 @@ struct DefaultEditTests {
     let told = state.handle(.snapshot(all), generation: after, at: now)
     let lines = DefaultEditTests.reports(told)
     #expect(lines.count == 1 && lines.allSatisfy { $0.contains("the new default of data.m") })
+  }
+
+  /// Widgets with a parameter.
+  private func file(_ city: String, _ widgets: [String] = ["p1", "p2"]) throws -> Bundle {
+    let specs = widgets.map { "\($0): {kind: k}" }.joined(separator: ", ")
+    return try BundleReader.read(
+      """
+      {bundle: b, format: 1, version: 1.0.0, widgets: {\(specs)},
+       kinds: {k: {parameters: {city: {default: \(city)}}, content: {label: x}}}}
+      """)
+  }
+
+  private func placed(_ cities: KeyValuePairs<String, String>) throws -> [Widget] {
+    let kind = try #require(KindName("k"))
+    return try cities.map { id, city in
+      Widget(
+        id: try #require(WidgetID(id)), kind: kind, parameters: ["city": .string(city)],
+        applySet: "bundle/b")
+    }
+  }
+
+  @Test(arguments: [false, true])
+  mutating func `the same goes for an edit of a parameter's default`(isLate: Bool) throws {
+    let lines: [String]
+    if isLate {
+      let opened = state.found(.bundle(try file("Bergen"), digest: 1), in: "/b/x", at: now)
+      let former = SettableData(of: try file("Oslo")).value
+      let known = HostState.Remembered(
+        id: "b", path: "/b/x", loaded: .epoch, shown: [HostState.settableKey: former])
+      _ = state.remembered([known], at: now)
+      let generation = try #require(opened.generations.first)
+      _ = state.declared(generation: generation, refusal: nil, at: now)
+      let all = try placed(["p1": "Bergen", "p2": "Rome"])
+      lines = DefaultEditTests.reports(
+        state.handle(.snapshot(all), generation: generation, at: now))
+    } else {
+      let opened = state.found(.bundle(try file("Oslo"), digest: 1), in: "/b/x", at: now)
+      let all = try placed(["p1": "Oslo", "p2": "Rome"])
+      let generation = try #require(opened.generations.first)
+      _ = state.handle(.snapshot(all), generation: generation, at: now)
+      lines = DefaultEditTests.reports(
+        state.found(.bundle(try file("Bergen"), digest: 2), in: "/b/x", at: now))
+    }
+    #expect(
+      lines == [
+        "bundle b: the new default of parameters.city has no effect on p2: the field was set;"
+          + " \"widgetctl set p2 --unset-param city\" sets it to the default"
+      ])
+  }
+
+  @Test mutating func `widgets that the same version removes are not named`() throws {
+    let opened = state.found(.bundle(try file("Oslo"), digest: 1), in: "/b/x", at: now)
+    let all = try placed(["p1": "Bonn", "p2": "Rome"])
+    let generation = try #require(opened.generations.first)
+    _ = state.handle(.snapshot(all), generation: generation, at: now)
+    let next = state.found(.bundle(try file("Bergen", ["p1"]), digest: 2), in: "/b/x", at: now)
+    let lines = DefaultEditTests.reports(next)
+    #expect(lines.count == 1)
+    #expect(lines.first?.contains("has no effect on p1: the field was set") == true)
+  }
+
+  @Test func `the data of a bundle's widget has the defaults of parameters, too`() throws {
+    let value = SettableData(of: try file("Oslo")).value
+    #expect(value == .map(["k": .map(["parameters.city": .string("Oslo")])]))
+    // A rule for lost data does not take them for data.
+    let kind = try #require(KindName("k"))
+    let rule = LostFields(kind, settable: try #require(SettableData(value)[kind]))
+    let widget = Widget(
+      id: try #require(WidgetID("w")), kind: kind, data: ["parameters.city": .int(1)])
+    #expect(LostFields.values(of: widget, [], by: rule).isEmpty)
   }
 
   @Test func `the data of a bundle's widget has the data that no source sets, within limits`()

@@ -120,8 +120,11 @@ extension HostState {
   /// because a user or an action has set it.
   func keptDefaults(of bundle: Bundle, after former: BundleInstance) -> [String] {
     let old = former.bundle.kinds.map { kind in
-      let defaults = kind.kind.data.map {
-        ValueMap.Entry(key: $0.name, value: $0.defaultValue ?? .null)
+      let defaults: [ValueMap.Entry] = [FieldOwner.Part.data, .parameters].flatMap { part in
+        KindDefaults.fields(of: kind.kind, part).map {
+          ValueMap.Entry(
+            key: KindDefaults.key($0.name, part), value: $0.defaultValue ?? .null)
+        }
       }
       return (kind.kind.name, ValueMap(defaults))
     }
@@ -161,32 +164,70 @@ extension HostState {
   ) -> [String] {
     var lines: [String] = []
     for kind in bundle.kinds {
-      let name = kind.kind.name
-      guard let former = old[name] else { continue }
-      let set = Set(kind.sources.flatMap { $0.assignments.values.map(\.key) })
-        .union([BundleScope.statusKey])
-      for field in kind.kind.data where !set.contains(field.name) {
-        guard let before = former[field.name], before != (field.defaultValue ?? .null) else {
-          continue
+      guard let former = old[kind.kind.name] else { continue }
+      let rule = LostFields(kind)
+      for part in [FieldOwner.Part.data, .parameters] {
+        for field in KindDefaults.fields(of: kind.kind, part)
+        where part == .parameters || rule.mayHold(field.name) {
+          guard let before = former[KindDefaults.key(field.name, part)],
+            before != (field.defaultValue ?? .null)
+          else { continue }
+          let ids = instance.sortedIDs.filter { id in
+            let spec = bundle.widgets.first { $0.id == id }
+            guard let widget = instance.widgets[id]?.view, stays(widget, of: kind, in: bundle),
+              KindDefaults.values(of: spec, part)[field.name] == nil,
+              let value = KindDefaults.values(of: widget, part)[field.name]
+            else { return false }
+            // A value that does not fit the new type does not stay.
+            return value != (field.defaultValue ?? .null) && field.fitted(value) != nil
+              && !follows(value, before)
+          }
+          guard !ids.isEmpty else { continue }
+          lines.append(keptDefault(field.name, part, on: ids))
         }
-        let ids = instance.sortedIDs.filter { id in
-          // A value that does not fit the new type does not stay.
-          guard let widget = instance.widgets[id]?.view, widget.kind == name,
-            let value = widget.data[field.name],
-            bundle.widgets.first(where: { $0.id == id })?.data[field.name] == nil
-          else { return false }
-          return value != (field.defaultValue ?? .null) && field.fitted(value) != nil
-            && !follows(value, before)
-        }
-        guard let first = ids.first else { continue }
-        let more = ids.count > limits.othersShownMax ? ", …" : ""
-        lines.append(
-          "the new default of data.\(field.name) has no effect on "
-            + ids.prefix(limits.othersShownMax).map(\.rawValue).joined(separator: ", ") + more
-            + ": the field was set; \"widgetctl set \(first) --unset \(field.name)\" sets it to the"
-            + " default")
       }
     }
     return lines
+  }
+
+  /// Whether a widget of the kind is not removed with this version of the file.
+  private func stays(_ widget: Widget, of kind: BundleKind, in bundle: Bundle) -> Bool {
+    guard widget.kind == kind.kind.name else { return false }
+    return widget.applySet != HostState.provider(of: bundle.id)
+      || bundle.widgets.contains { $0.id == widget.id && $0.kind == widget.kind }
+  }
+
+  /// `the new default of data.n has no effect on a: the field was set; …`
+  private func keptDefault(
+    _ name: String, _ part: FieldOwner.Part, on ids: [WidgetID]
+  ) -> String {
+    let shown = ids.prefix(limits.othersShownMax).map(\.rawValue).joined(separator: ", ")
+    let more = ids.count > limits.othersShownMax ? ", …" : ""
+    let option = part == .parameters ? "--unset-param" : "--unset"
+    let id = ids.count == 1 ? shown : "ID"
+    return "the new default of \(part.path(name)) has no effect on \(shown)\(more): the field was "
+      + "set; \"widgetctl set \(id) \(option) \(name)\" sets it to the default"
+      + (ids.count == 1 ? "" : " on each of these widgets")
+  }
+}
+
+/// The fields of a kind with defaults, and their values in widgets.
+private enum KindDefaults {
+  static func fields(of kind: Kind, _ part: FieldOwner.Part) -> [Field] {
+    part == .parameters ? kind.parameters : kind.data
+  }
+
+  /// The name of a field in `SettableData`.
+  static func key(_ name: String, _ part: FieldOwner.Part) -> String {
+    part == .parameters ? part.path(name) : name
+  }
+
+  static func values(of widget: Widget, _ part: FieldOwner.Part) -> ValueMap {
+    part == .parameters ? widget.parameters : widget.data
+  }
+
+  static func values(of spec: WidgetSpec?, _ part: FieldOwner.Part) -> ValueMap {
+    guard let spec else { return [:] }
+    return part == .parameters ? spec.parameters : spec.data
   }
 }
