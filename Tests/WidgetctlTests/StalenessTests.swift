@@ -157,6 +157,20 @@ import WidgetTerminal
       widget.failures(Self.dates, facts).first == "stale: its bundle is stopped for 5m: \(words)")
   }
 
+  /// The host runs the events of a bundle that it has read before its folder went.
+  @Test func `an event to a bundle without its folder is not said to wait for sure`() throws {
+    var bundle = Self.missing("")
+    bundle.data["path"] = .string("/b/feed")
+    bundle.data["runs"] = .bool(false)
+    let facts = Self.facts("bundle/feed", [Self.host(isStale: false), bundle])
+    let staleness = try #require(facts.staleness(of: Self.stale()))
+    let request = SendEventRequest(widgetID: Samples.id("w"), name: "press")
+    #expect(
+      EventCheck.waiting(request, staleness)?.message
+        == "The folder of bundle feed is missing now; if widgetd-host has read the folder since its "
+        + "start, it runs the event. Otherwise, the event is stored, and waits for it.")
+  }
+
   /// In that moment, the widget was "stopped", which the commands explained by the folders of the host.
   @Test func `a bundle that is being removed is the reason`() throws {
     let removed = LiveSamples.widget("bundle/feed") {

@@ -72,14 +72,21 @@ struct EventCheck: Hashable, Sendable {
   static func waiting(_ request: SendEventRequest, _ staleness: Staleness) -> RequestWarning? {
     guard let kind = staleness.kind, !kind.kind.reduces(request), let absence = staleness.absence
     else { return nil }
+    let fate =
+      kind.kind.hasLosableEvents
+      ? "the event is lost for it, because the kind stores no events."
+      : "the event is stored, and waits for it."
+    let words =
+      if staleness.isLeaving {
+        "the event is lost with it."
+      } else if staleness.lacksFolder {
+        "if widgetd-host has read the folder since its start, it runs the event. Otherwise, \(fate)"
+      } else {
+        fate
+      }
     return RequestWarning(
       reason: "PROVIDER_AWAY",
-      message: absence.prefix(1).uppercased() + absence.dropFirst() + " now; "
-        + (staleness.isLeaving
-          ? "the event is lost with it."
-          : kind.kind.hasLosableEvents
-            ? "the event is lost for it, because the kind stores no events."
-            : "the event is stored, and waits for it."),
+      message: "\(absence.prefix(1).uppercased())\(absence.dropFirst()) now; \(words)",
       metadata: ["kind": kind.kind.name.rawValue, "provider": kind.provider])
   }
 

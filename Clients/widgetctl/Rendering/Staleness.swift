@@ -122,6 +122,7 @@ struct Staleness: Sendable {
       guard self.bundle?.data["runs"] != .bool(true) else { return nil }
       let bundle = OwnerName.bundle(kind.provider) ?? kind.provider
       guard !isLeaving else { return "bundle \(bundle) is being removed" }
+      guard !lacksFolder else { return "the folder of bundle \(bundle) is missing" }
       return "bundle \(bundle) \(state == "failed" ? "does not run" : "is \(state)")"
     case .provider(let name), .providerAway(let name):
       return "no provider \"\(name.onOneLine)\" runs the kind \"\(kind.kind.name)\""
@@ -134,6 +135,13 @@ struct Staleness: Sendable {
   var isLeaving: Bool {
     guard case .bundle(state: "stopped", _) = cause else { return false }
     return bundle?.showsRemoval == true
+  }
+
+  /// Whether the host misses the folder of the bundle of the widget's kind. If the host has read the
+  /// folder before, it runs the events. The daemon does not know this.
+  var lacksFolder: Bool {
+    guard case .bundle = cause, let bundle else { return false }
+    return BundleStanding(bundle).isToldMissing
   }
 
   /// The command that starts the host, with the folders of the last one if they are known.
