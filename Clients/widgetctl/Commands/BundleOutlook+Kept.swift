@@ -56,6 +56,7 @@ extension BundleOutlook {
         isDefault: declared == nil && !owner.isAside && owner.manager.isEmpty)
     }
   }
+
   /// The fields that keep a value of an event or an action, though their default changes. The daemon
   /// records no owner of such a value. The host logs these fields by the same rule.
   ///
