@@ -239,6 +239,8 @@ public enum BundleInput: Hashable, Sendable {
   case snapshot([Widget])
   /// A widget is new or has changed.
   case widget(Widget)
+  /// All widgets that wait for their removal, because the file of a bundle lacks them.
+  case waiting(Set<WidgetID>)
   case removed(WidgetID)
   /// The session is open again, and the daemon requests the data of every widget again. In each
   /// epoch, the numbers of events begin at 1.

@@ -106,7 +106,7 @@ extension HandOverTests {
     #expect(widget("w") == nil && kept == [HandOverTests.loss])
   }
 
-  /// The instance does not serve a widget that waits, and the file may lack its kind.
+  /// The widget waits, and the file may lack its kind.
   @Test(arguments: [true, false])
   mutating func `the line about a removed bundle names the value of a widget that waits`(
     hasKind: Bool
@@ -188,5 +188,92 @@ extension HandOverTests {
     daemon.count(try #require(WidgetID("w")))
     run(machine.found(.bundle(try bundle("v: {kind: k}"), digest: 2), in: "/b/x", at: time))
     #expect(widget("w") == nil && kept.isEmpty)
+  }
+
+  // MARK: Events of widgets that wait
+
+  private func acting(_ widgets: String) throws -> Bundle {
+    try BundleReader.read(
+      """
+      bundle: a
+      format: 1
+      version: 1.0.0
+      permissions: {commands: [x]}
+      kinds:
+        k:
+          data: {n: '', m: 0}
+          actions:
+            go: [{set: {m: 7}}]
+            long: {optimistic: {m: "99"}, do: [{command: [x]}]}
+          on: {press: [{do: go}], hold: [{do: long}]}
+          content: {label: x}
+      widgets: {\(widgets)}
+      """)
+  }
+
+  /// The file drops widget `w`, which has a value of an event, or has it again.
+  private mutating func act(_ widgets: String) throws {
+    digest += 1
+    run(machine.found(.bundle(try acting(widgets), digest: digest), in: "/b/x", at: time))
+    tellNews()
+  }
+
+  private mutating func send(_ name: String, _ sequence: UInt64) throws {
+    let session = try #require(sessions["bundle/a"])
+    let event = Event(
+      sequence: sequence, widgetID: try #require(WidgetID("w")), nodeID: "", name: name,
+      payload: [:], time: time.wall, origin: EventOrigin(uid: 0, client: ""), wantsOutcome: true)
+    run(machine.handle(.session(session, .event(event)), at: time))
+    tellNews()
+  }
+
+  /// A detail of a status, or of an outcome.
+  private func status(_ path: [String]) -> Value? {
+    var value = widget("w")?.data["status"]
+    for key in path {
+      guard case .map(let map)? = value else { return nil }
+      value = map[key]
+    }
+    return value
+  }
+
+  @Test mutating func `an event of a widget that waits runs, and its sender gets the outcome`()
+    throws
+  {
+    try act("w: {kind: k}, v: {kind: k}")
+    run(machine.start(at: time))
+    daemon.count(try #require(WidgetID("w")))
+    tellNews()
+    try act("v: {kind: k}")
+    #expect(state("w") == "bundle/a stale an event's")
+    try send("press", 1)
+    #expect(widget("w")?.data["m"] == .int(7))
+    #expect(status([BundleScope.outcomesKey, "1", "state"]) == .string("success"))
+    #expect(state("w") == "bundle/a stale an event's")
+    #expect(widget("w")?.error?.message.contains("no longer has this widget") == true)
+    // The undo makes the widget fresh, and it keeps the value.
+    try act("w: {kind: k}, v: {kind: k}")
+    #expect(state("w") == "bundle/a fresh an event's" && widget("w")?.error == nil)
+    #expect(widget("w")?.data["m"] == .int(7))
+  }
+
+  @Test mutating func `the removal names the value before an optimistic value`() throws {
+    try act("w: {kind: k}, v: {kind: k}")
+    run(machine.start(at: time))
+    let (id, kind) = (try #require(WidgetID("w")), try #require(KindName("k")))
+    daemon.count(id)
+    daemon.put(id, kind, data: ["n": .string("an event's"), "m": .int(5)], set: "bundle/a")
+    tellNews()
+    try send("hold", 1)
+    #expect(widget("w")?.data["m"] == .int(99))
+    try act("v: {kind: k}")
+    #expect(widget("w")?.data["m"] == .int(5))
+    #expect(status(["long", "code"]) == .string("ABORTED"))
+    #expect(status([BundleScope.outcomesKey, "1", "code"]) == .string("ABORTED"))
+    #expect(reports.contains("bundle a: widget w: action long: It was interrupted; try again."))
+    pass(limit)
+    #expect(widget("w") == nil)
+    #expect(kept.contains { $0.contains("the value of data.m, 5, ") })
+    #expect(!kept.contains { $0.contains("99") })
   }
 }

@@ -42,6 +42,8 @@ public struct BundleInstance: Sendable {
   // connect the parts, and have no state.
 
   var widgets = WidgetTable()
+  /// The widgets that wait for their removal. See `BundleInstance+Waiting`.
+  var waiting: Set<WidgetID> = []
   var standing = StandingFailures()
   /// Widgets of the bundle's kinds from other owners.
   var others = OtherWidgets()
@@ -110,8 +112,11 @@ public struct BundleInstance: Sendable {
   /// The latest time of the next `tick`.
   public var nextDeadline: Duration? { timers.next }
 
-  /// The number of the bundle's own widgets of its kinds.
-  public var widgetCount: Int { widgets.count - others.ids.count }
+  /// The number of the bundle's own widgets of its kinds, without those that wait for removal.
+  public var widgetCount: Int {
+    let leaving = waiting.count { widgets[$0] != nil && !others.contains($0) }
+    return widgets.count - others.ids.count - leaving
+  }
 
   /// The facts that the widget `bundle/ID` depends on.
   var summary: [UInt64] { [UInt64(widgets.count), standing.version, others.version] }
@@ -223,6 +228,7 @@ public struct BundleInstance: Sendable {
     case .tick: break
     case .snapshot(let all): take(snapshot: all)
     case .widget(let widget): take(widget, isAnew: false)
+    case .waiting(let ids): take(waiting: ids)
     case .removed(let id): remove(id)
     case .opened(let epoch, let tellsAudience):
       let isFirst = duties.begin(epoch: epoch)

@@ -22,6 +22,7 @@ extension DaemonConversation {
     {
       reportMisfits(results, of: link.bundle, before: nil)
     }
+    toldWaiting[generation] = nil
     guard let link = links.remove(generation) else { return }
     holds.outdateErrors()
     if case .flushing(let calls) = link.connection { for id in calls { cancel(id) } }

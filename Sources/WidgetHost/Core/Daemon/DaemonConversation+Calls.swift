@@ -69,13 +69,11 @@ extension DaemonConversation {
     case .success(.widget(let widget)):
       endOutdatedHolds(.widget(widget))
       // The instance takes only widgets that its watch has.
-      guard !holds.ids.contains(widget.id),
-        links[generation]?.servedKinds.contains(widget.kind) == true
-      else {
-        let failure = Failure("NOT_FOUND", "the bundle does not serve widget \(widget.id) now")
-        return tell(.failed(request, failure), generation)
+      guard links[generation]?.servedKinds.contains(widget.kind) == true else {
+        let words = "the bundle does not serve widget \(widget.id) now"
+        return tell(.failed(request, Failure("FAILED_PRECONDITION", words)), generation)
       }
-      tell(.fetched(request, widget), generation)
+      tell(.fetched(request, widget), about: [widget.id], generation)
     case .success: tell(.sent(request, 0), generation)
     }
   }

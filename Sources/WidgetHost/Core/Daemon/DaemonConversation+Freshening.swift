@@ -9,8 +9,7 @@ extension DaemonConversation {
   ) {
     let (bundle, claims) = (link.bundle, claims(of: link))
     let kinds = Set(bundle.kinds.map(\.kind.name))
-    // No instance knows widgets that wait for their removal. Instances see to all others of these
-    // kinds.
+    // Instances leave the errors of a wait alone. They see to all other widgets of these kinds.
     let watched = watchedKinds
     for widget in known where holds.set(of: widget.id).map(claims.has) == true {
       endHold(outdatedBy: widget)

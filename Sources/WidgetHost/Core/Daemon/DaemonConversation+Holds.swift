@@ -138,7 +138,7 @@ extension DaemonConversation {
     if let problem = show(widget.id, beside: &problems, at: now) {
       report(hold: "bundle \(bundle.id): widget \(widget.id): \(problem)", of: widget.id)
     }
-    for generation in links.generations { tell(.removed(widget.id), generation) }
+    tellWait(of: widget.id, widget.kind)
   }
 
   /// Sets the error of a widget that waits, if it changes.

@@ -34,7 +34,6 @@ extension DaemonConversation {
   mutating func heard(_ news: DaemonNews, _ generation: UInt64, at now: HostTime) {
     guard let link = links[generation] else { return }
     let bundle = link.bundle
-    // No instance serves a widget that waits for its removal, not even an instance with its kind.
     endOutdatedHolds(news)
     let held = holds.ids
     let watched = bundle.widgets.filter { !link.lostKinds.contains($0.kind) }
@@ -42,20 +41,50 @@ extension DaemonConversation {
     switch news {
     case .snapshot(let widgets):
       for widget in widgets where held.contains(widget.id) { holds.hear(widget) }
-      tell(.snapshot(widgets.filter { !held.contains($0.id) }), generation)
+      tell(
+        .snapshot(widgets),
+        about: (toldWaiting[generation] ?? []).union(widgets.map(\.id)), generation)
       let own = HostState.provider(of: bundle.id)
       for widget in widgets where declared.contains(widget.id) && widget.applySet == own {
         see(widget, generation, at: now)
       }
       restore(declared.subtracting(widgets.map(\.id)), generation, at: now)
     case .widget(let widget):
-      guard !held.contains(widget.id) else { return holds.hear(widget) }
-      tell(.widget(widget), generation)
+      if held.contains(widget.id) { holds.hear(widget) }
+      tell(.widget(widget), about: [widget.id], generation)
       if declared.contains(widget.id) { see(widget, generation, at: now) }
     case .removed(let id):
       tell(.removed(id), generation)
       restore(declared.intersection([id]), generation, at: now)
     }
+  }
+
+  /// Tells an instance news about widgets. A widget whose wait begins waits before the news, so its
+  /// sources do not begin. A widget whose wait is over waits until after the news, which has its
+  /// present errors.
+  mutating func tell(
+    _ news: BundleInput, about ids: Set<WidgetID>, _ generation: UInt64
+  ) {
+    let held = ids.intersection(holds.ids)
+    let before = toldWaiting[generation] ?? []
+    tell(waiting: before.union(held), generation)
+    tell(news, generation)
+    tell(waiting: before.subtracting(ids).union(held), generation)
+  }
+
+  /// The wait of a widget begins. Its instance interrupts the actions.
+  mutating func tellWait(of id: WidgetID, _ kind: KindName) {
+    for generation in links.generations {
+      guard links[generation]?.bundle.kinds.contains(where: { $0.kind.name == kind }) == true
+      else { continue }
+      tell(waiting: (toldWaiting[generation] ?? []).union([id]), generation)
+    }
+  }
+
+  private mutating func tell(waiting ids: Set<WidgetID>, _ generation: UInt64) {
+    guard ids != toldWaiting[generation] ?? [] else { return }
+    toldWaiting[generation] = ids.isEmpty ? nil : ids
+    tell(.waiting(ids), generation)
   }
 
   mutating func watchEnded(_ failure: Failure, _ generation: UInt64, at now: HostTime) {

@@ -76,6 +76,8 @@ struct DaemonConversation: Sendable {
   var declarations = BundleDeclarations()
   var holds = Holds()
   var heldChanges = HeldChanges()
+  /// The widgets that wait for their removal, as the instances were told last.
+  var toldWaiting: [UInt64: Set<WidgetID>] = [:]
   var withdrawals = Withdrawals()
   var marks = Marks()
   var unmarks = Unmarks()

@@ -34,6 +34,12 @@ struct Holds: Sendable {
       "\(change); \(Holds.advice(by: end, isDeclared: isDeclared)): \(values)"
     }
 
+    /// The change of the file in such an error, and the next step with its time.
+    static func change(of error: WidgetError) -> String {
+      let end = error.message.firstRange(of: ", or ")?.lowerBound ?? error.message.endIndex
+      return String(error.message[..<end])
+    }
+
     /// Whether an error says that a widget waits for its removal.
     ///
     /// - Parameter bundle: the bundle whose file lacks the widget; nil for any.

@@ -79,15 +79,19 @@ extension BundleInstance {
 
   /// Remembers the failure of a run once: for the innermost action that has a name, or for the
   /// trigger.
+  ///
+  /// - Parameter isInterrupted: whether no handler of the author runs.
   private mutating func mark(
-    _ id: UInt64, _ frame: Run.Frame, _ status: ActionStatus
+    _ id: UInt64, _ frame: Run.Frame, _ status: ActionStatus, isInterrupted: Bool = false
   ) -> ActionStatus {
     guard let run = runs[id], let facts = facts(of: run.widgetID) else { return status }
     noteOutcome(of: run.event, status)
     var status = status
     status.since = status.since ?? now.wall
     guard !run.isMarked else { return status }
-    let isCaught = !frame.action.failure.isEmpty || facts.catches(frame.action.name)
+    let isCaught =
+      !isInterrupted
+      && (!frame.action.failure.isEmpty || facts.catches(frame.action.name))
     if frame.action.name.isEmpty {
       // An outer action may have a name, or catch the failure.
       if isCaught || run.frames.count == 1 {
@@ -170,6 +174,25 @@ extension BundleInstance {
       setStatus(run.widgetID, frame.action.name, ActionStatus())
       guard !frame.action.name.isEmpty else { continue }
       forgetFailure(run.widgetID, .action(frame.action.name), because: "is cancelled")
+    }
+    end(id)
+  }
+
+  /// Ends a run before its last step, as the end of its host does: its actions fail, and no handler
+  /// runs.
+  mutating func interrupt(_ id: UInt64) {
+    while let run = runs[id], let frame = run.frames.last {
+      if frame.phase == .steps || frame.phase == .delayed {
+        undo(frame, run.widgetID)
+        let status = mark(
+          id, frame,
+          ActionStatus(
+            state: .failure, title: title(of: frame, run) ?? "",
+            message: "It was interrupted; try again.", code: "ABORTED"), isInterrupted: true)
+        noteInterruption(of: frame.action.name, run.widgetID, status)
+        if run.isMarked { note(innerFailureOf: frame.action.name, run.widgetID, run.markedName) }
+      }
+      runs.drop(id)
     }
     end(id)
   }

@@ -17,6 +17,7 @@ extension BundleInstance {
           ? ""
           : isReduced == true
             ? ": the daemon has changed the data" : ": the host does nothing for it"))
+    if !isFollowed, isReduced == false { refuse(event) }
     // A trace shows the reducers' changes of the data.
     guard isFollowed || (isTraced && isReduced == true) else { return }
     // Steps need the data from before the event, and the changes of the daemon's reducers. The
@@ -52,7 +53,7 @@ extension BundleInstance {
 
   mutating func act(on event: Event) {
     let id = event.widgetID
-    guard let facts = facts(of: id) else { return }
+    guard let facts = facts(of: id) else { return noteLost(event) }
     // The sender already has the outcome. The event came again because its acknowledgement was
     // lost.
     if hasOutcome(event) {
@@ -73,6 +74,7 @@ extension BundleInstance {
     if let form, !isSetOff, facts.kind.actions[form.action] != nil {
       fire(BundleInstance.formTrigger, of: id, event, steps: [.run(form.action)])
     }
+    if form == nil, !isSetOff, BundleInstance.reduced(event, facts).isEmpty { refuse(event) }
   }
 
   /// Replaces the index of a trigger for a form, which has no trigger in the file.

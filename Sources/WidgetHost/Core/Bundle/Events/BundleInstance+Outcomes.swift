@@ -81,6 +81,8 @@ extension BundleInstance {
       return true
     }
     guard state.request == nil, !state.isQueued, !state.isWantedAgain else { return false }
+    // The host does not read it again.
+    if waiting.contains(reading.widgetID) { return true }
     // A file that has just been read is read again a moment later.
     return (state.lastRead ?? .zero) >= reading.asked || standingFailure(reading) != nil
   }

@@ -111,7 +111,8 @@ extension BundleInstance {
   /// Answers for widgets that were asked about, once nothing is being read for them.
   mutating func answerQuestions() {
     for id in duties.questions {
-      guard let state = widgets[id], !isReading(id) else { continue }
+      // An answer would make a widget fresh that waits for its removal.
+      guard let state = widgets[id], !waiting.contains(id), !isReading(id) else { continue }
       duties.forgetQuestion(about: id)
       // An answer clears the fields that it leaves out.
       let patch = WidgetPatch(

@@ -18,6 +18,7 @@ extension BundleInstance {
 
   /// Arms the timer for the next reading.
   mutating func arm(_ id: WidgetID, _ index: Int, _ source: Source, atLeast: Duration = .zero) {
+    guard !waiting.contains(id) else { return }
     let least = max(atLeast, .zero)
     guard let interval = source.interval.map({ max($0, limits.intervalMin) }) else {
       timers.cancel(.source(id, index))
@@ -40,7 +41,9 @@ extension BundleInstance {
   ///     running.
   ///   - isDemanded: Whether to read it even if its widget is not watched.
   mutating func read(_ id: WidgetID, _ index: Int, isAsked: Bool, isDemanded: Bool = false) {
-    guard let source = source(id, index), let state = sources[id, index] else { return }
+    guard let source = source(id, index), let state = sources[id, index],
+      !rests(source, of: id, isDemanded: isDemanded || state.isDemanded)
+    else { return }
     guard !source.isWhileWatched || isWatched(id) || (isDemanded && !source.isContinuous) else {
       timers.cancel(.source(id, index))
       if state.isOn, state.request == nil { suspend(id, index) }

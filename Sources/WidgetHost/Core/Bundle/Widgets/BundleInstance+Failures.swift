@@ -329,20 +329,25 @@ extension BundleInstance {
   /// errors of others stay behind these.
   mutating func showMark(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
-    let problems = problemMarks(id)
+    let isWaiting = waiting.contains(id)
+    // The errors of a wait, which `Holds` sets. They come first, and must not be lost.
+    let held = isWaiting ? state.view.error?.all.filter(BundleInstance.isProblem) ?? [] : []
+    guard !isWaiting || !held.isEmpty else { return }
+    let problems = isWaiting ? [] : problemMarks(id)
     let failures = shownEntries(id)
     noteShown(id, failures.map { $0.key })
     let marks = problems + failures.map { BundleInstance.mark($0.key, $0.value) }
     let mark = WidgetError(joining: marks)
     let shown = state.view.error?.all ?? []
     let theirs = shown.filter { !BundleInstance.isMark($0) }
-    let room = max(0, BundleInstance.errorsMax - marks.count)
-    let wanted = WidgetError(joining: marks + theirs.prefix(room))
+    let room = max(0, BundleInstance.errorsMax - held.count - marks.count)
+    let wanted = WidgetError(joining: held + marks + theirs.prefix(room))
     // If somebody cleared the mark, do not set it again before the next failure.
     let isGone = !problems.isEmpty && state.view.error != wanted?.continuing(state.view.error)
     // Nobody else ends the problems of bundles on the widgets of this bundle's kinds.
     let isOver = shown.contains { error in
-      error.reason == BundleInstance.invalid && !problems.contains { $0.isSame(as: error) }
+      !isWaiting && BundleInstance.isProblem(error)
+        && !problems.contains { $0.isSame(as: error) }
     }
     guard
       mark != standing.mark(of: id) || ((isGone || isOver) && !standing.isMarkRefused(id))
@@ -351,7 +356,7 @@ extension BundleInstance {
     widgets.touch(id)
     // A user can have made the widget stale. The host undoes only what the host did.
     if isOver, standing.isStaleByProblem(id), !isStale(id) { widgets.set(id, isStale: false) }
-    if mark != nil || theirs.count < shown.count { widgets.set(id, error: wanted) }
+    if mark != nil || held.count + theirs.count < shown.count { widgets.set(id, error: wanted) }
   }
 
   /// The maximum number of errors of a widget that the daemon takes.
@@ -371,7 +376,7 @@ extension BundleInstance {
   }
 
   /// The error of a widget that the file of another bundle lacks. An earlier host has set it,
-  /// because no instance serves a widget that waits for its removal. When that bundle has declared
+  /// because instances leave a widget alone that waits for its removal. When that bundle has declared
   /// its widgets, the error is over.
   func leaveMark(_ id: WidgetID) -> WidgetError? {
     guard let set = others.set(of: id), set.hasPrefix(HostState.provider(of: "")),
@@ -381,6 +386,9 @@ extension BundleInstance {
       Holds.Cause.has($0) && !Holds.Cause.has($0, of: bundle.id)
     }
   }
+
+  /// Whether an error is about a problem of a bundle, or about a widget that its file lacks.
+  private static func isProblem(_ error: WidgetError) -> Bool { error.reason == invalid }
 
   /// Whether an error is a mark, which this bundle may clear. Other errors are those of others.
   static func isMark(_ error: WidgetError) -> Bool {

@@ -72,7 +72,7 @@ extension BundleInstance {
   }
 
   mutating func showStaleness(_ id: WidgetID) {
-    guard let state = widgets[id] else { return }
+    guard let state = widgets[id], !waiting.contains(id) else { return }
     let isStale = isStale(id)
     if !state.view.isStale { standing.set(id, wasStale: false) }
     // Somebody else can have made it fresh.

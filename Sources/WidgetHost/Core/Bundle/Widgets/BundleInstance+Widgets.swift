@@ -62,6 +62,11 @@ extension BundleInstance {
     followTimeline(id)
     followContent(id)
     followReducers(id)
+    if !waiting.contains(id) { begin(id, facts) }
+  }
+
+  /// Begins the sources and triggers of a widget.
+  mutating func begin(_ id: WidgetID, _ facts: KindFacts) {
     for (index, source) in facts.kind.sources.enumerated() {
       if source.isLoadedAtStart {
         read(id, index, isAsked: true)

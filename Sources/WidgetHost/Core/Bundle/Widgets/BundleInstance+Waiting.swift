@@ -1,0 +1,75 @@
+import WidgetBundle
+import WidgetModel
+
+// Widgets that wait for their removal, because the file of a bundle lacks them. The file may be a
+// slip, so events run the actions of the kind, as for a widget of a missing folder. Sources and
+// timers rest. Only steps and users read sources that give one result. `Holds` makes the widgets
+// stale, and sets the error of the wait.
+extension BundleInstance {
+  mutating func take(waiting ids: Set<WidgetID>) {
+    let before = waiting
+    waiting = ids
+    for id in ids.subtracting(before).sorted(by: WidgetID.inOrder) { beginWait(of: id) }
+    for id in before.subtracting(ids).sorted(by: WidgetID.inOrder) {
+      guard let facts = facts(of: id) else { continue }
+      begin(id, facts)
+      widgets.touch(id)
+      showStaleness(id)
+    }
+  }
+
+  /// The present actions are interrupted, as at the removal. So their optimistic values are undone
+  /// before the removal names the values that go with the widget.
+  private mutating func beginWait(of id: WidgetID) {
+    guard let facts = facts(of: id) else { return }
+    for run in runs.of(id) { interrupt(run) }
+    for index in facts.kind.sources.indices {
+      sources.set(id, index, isOn: false)
+      turnOff(id, index, "the widget waits for its removal")
+    }
+    for index in facts.kind.triggers.indices { timers.cancel(.trigger(id, index)) }
+  }
+
+  /// Whether a source rests, because its widget waits for its removal.
+  func rests(_ source: Source, of id: WidgetID, isDemanded: Bool) -> Bool {
+    waiting.contains(id) && (!isDemanded || source.isContinuous)
+  }
+
+  /// Notes that an action was interrupted. No event tells of it.
+  mutating func noteInterruption(of name: String, _ id: WidgetID, _ status: ActionStatus) {
+    guard !name.isEmpty, facts(of: id)?.takesStatus == true else { return }
+    traceStatus(status, of: name, id)
+    var all = widgets.statuses(of: id)
+    all[name] = status.value
+    widgets.set(id, statuses: all)
+    changeStatus(id, name) { $0[BundleInstance.interruptedKey] = .bool(true) }
+  }
+
+  // MARK: Events
+
+  /// Notes that the kind does nothing for an event of a widget that waits for its removal. The
+  /// version before may have had an action for it.
+  mutating func refuse(_ event: Event) {
+    let id = event.widgetID
+    guard waiting.contains(id), event.origin.client != BundleInstance.sender else { return }
+    let error = widgets[id]?.view.error?.all.first { Holds.Cause.has($0) }
+    let cause = error.map { Holds.Cause.change(of: $0) } ?? "a file no longer has this widget"
+    let words = "nothing handles the event \(event.name), and \(cause)"
+    if allowances.takeReport() {
+      effects.append(.report("bundle \(bundle.id): widget \(id): \(words)"))
+    }
+    noteOutcome(
+      of: event,
+      ActionStatus(
+        state: .failure, title: "Not handled", message: words, code: "FAILED_PRECONDITION"))
+  }
+
+  /// Notes that an event has no effect, because the instance does not have its widget.
+  mutating func noteLost(_ event: Event) {
+    guard event.origin.client != BundleInstance.sender, allowances.takeReport() else { return }
+    effects.append(
+      .report(
+        "bundle \(bundle.id): widget \(event.widgetID): the event \(event.name) is lost, because"
+          + " the bundle does not serve the widget now; send it again"))
+  }
+}

@@ -1,0 +1,149 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// Widgets that wait for their removal, because the file of a bundle lacks them.
+struct WaitingWidgetTests {
+  private let id: WidgetID
+
+  init() throws { id = try #require(WidgetID("w")) }
+
+  private static let acting = """
+    data: {n: 5, m: 0}
+    sources: {s: {command: [x], every: 10s, set: {m: int(result)}}}
+    actions: {act: {optimistic: {n: "99"}, do: [{command: [y]}, {set: {n: "7"}}]}}
+    on: {press: act, again: s}
+    """
+
+  private static func scene() throws -> Scene {
+    try Scene(acting, permissions: "{commands: [x, y]}")
+  }
+
+  private func outcome(_ scene: Scene, _ event: Int, _ detail: String = "state") -> Value? {
+    guard case .map(let all)? = scene["status"],
+      case .map(let told)? = all[BundleScope.outcomesKey], case .map(let one)? = told["\(event)"]
+    else { return nil }
+    return one[detail]
+  }
+
+  /// The error that `Holds` sets.
+  private func showWait(_ scene: inout Scene) throws {
+    let cause = Holds.Cause(
+      change: "the file of bundle b no longer has this widget", isDeclared: false, values: "data.n")
+    try scene.change {
+      $0.isStale = true
+      $0.error = WidgetError(
+        reason: BundleInstance.invalid, message: cause.words(by: Timestamp.epoch))
+    }
+  }
+
+  @Test func `an event of a widget that waits runs its action`() throws {
+    var scene = try Self.scene()
+    try scene.print(try need(scene.program()?.id), "1")
+    scene.tell(.waiting([id]))
+    try showWait(&scene)
+    try scene.event("press", wantsOutcome: true)
+    #expect(scene["n"] == .int(99))
+    try scene.print(try need(scene.program()?.id), "")
+    #expect(scene["n"] == .int(7) && outcome(scene, 1) == .string("success"))
+    #expect(scene.widget?.isStale == true)
+    #expect(scene.widget?.error?.message.contains("no longer has this widget") == true)
+    #expect(scene.acknowledged.last == 1)
+  }
+
+  @Test func `the failure of a widget that waits stands beside the error of the wait`() throws {
+    var scene = try Self.scene()
+    try scene.print(try need(scene.program()?.id), "1")
+    scene.tell(.waiting([id]))
+    try showWait(&scene)
+    try scene.event("press", wantsOutcome: true)
+    scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", "boom")))
+    #expect(outcome(scene, 1, "message") == .string("boom"))
+    let errors = scene.widget?.error?.all ?? []
+    #expect(errors.map(\.reason) == [BundleInstance.invalid, BundleInstance.actionFailed])
+    // The next success ends the failure, and not the error of the wait.
+    try scene.event("press")
+    try scene.print(try need(scene.program()?.id), "")
+    #expect(scene.widget?.error?.all.map(\.reason) == [BundleInstance.invalid])
+    #expect(scene.widget?.isStale == true)
+  }
+
+  @Test func `the beginning of the wait interrupts the actions`() throws {
+    var scene = try Self.scene()
+    try scene.print(try need(scene.program()?.id), "1")
+    try scene.event("press", wantsOutcome: true)
+    let program = try need(scene.program()?.id)
+    #expect(scene["n"] == .int(99) && scene.status("act") == .string("running"))
+    scene.tell(.waiting([id]))
+    #expect(scene["n"] == .int(5) && scene.status("act") == .string("failure"))
+    #expect(scene.status("act", "code") == .string("ABORTED"))
+    #expect(outcome(scene, 1, "code") == .string("ABORTED"))
+    let effects = scene.taken()
+    #expect(effects.contains(.cancel(program)))
+    #expect(
+      effects.contains(
+        .report("bundle b: widget w: action act: It was interrupted; try again.")))
+  }
+
+  @Test func `sources and timers rest until the wait is over`() throws {
+    var scene = try Self.scene()
+    let first = try need(scene.program()?.id)
+    scene.tell(.waiting([id]))
+    #expect(scene.cancelled() == first)
+    scene.pass(.seconds(60))
+    #expect(scene.program() == nil)
+    // A step reads the source once.
+    try scene.event("again", wantsOutcome: true)
+    try scene.print(try need(scene.program()?.id), "3")
+    #expect(scene["m"] == .int(3) && outcome(scene, 1) == .string("success"))
+    scene.pass(.seconds(60))
+    #expect(scene.program() == nil)
+    scene.tell(.waiting([]))
+    try scene.print(try need(scene.program()?.id), "4")
+    scene.pass(.seconds(10))
+    #expect(scene["m"] == .int(4) && scene.program() != nil)
+  }
+
+  @Test func `a widget that appears while it waits begins no source`() throws {
+    var scene = try Scene(
+      Scene.bundle(Self.acting, permissions: "{commands: [x, y]}"), widgets: [])
+    scene.tell(.waiting([id]))
+    let kind = try #require(scene.instance.bundle.kinds.first?.kind.name)
+    scene.tell(.snapshot([Widget(id: id, kind: kind, revision: 1)]))
+    #expect(scene.program() == nil && scene.instance.widgetCount == 0)
+  }
+
+  @Test func `an event that nothing handles fails at once, and the log has it`() throws {
+    var scene = try Self.scene()
+    try scene.print(try need(scene.program()?.id), "1")
+    try scene.event("gone", wantsOutcome: true)
+    #expect(outcome(scene, 1) == .string("success"), "the widget does not wait")
+    scene.tell(.waiting([id]))
+    try showWait(&scene)
+    _ = scene.taken()
+    try scene.event("gone", wantsOutcome: true)
+    let words =
+      "nothing handles the event gone, and the file of bundle b no longer has this widget;"
+      + " undo that by 1970-01-01T00:00:00Z"
+    #expect(outcome(scene, 2) == .string("failure"))
+    #expect(outcome(scene, 2, "message") == .string(words))
+    #expect(scene.taken().contains(.report("bundle b: widget w: \(words)")))
+  }
+
+  @Test func `an event of a widget that the instance does not have is in the log`() throws {
+    var scene = try Self.scene()
+    scene.tell(.removed(id))
+    _ = scene.taken()
+    scene.isBusy = true
+    try scene.event("press")
+    let fetch = try need(
+      scene.taken().compactMap {
+        if case .fetchWidget(let request, _) = $0 { request } else { nil }
+      }.first)
+    scene.tell(.failed(fetch, Failure("FAILED_PRECONDITION", "the bundle does not serve it")))
+    let lines = scene.taken().compactMap { if case .report(let text) = $0 { text } else { nil } }
+    #expect(lines.count == 1 && lines.first?.contains("the event press is lost") == true)
+  }
+}
