@@ -270,6 +270,25 @@ struct FormerDataTests {
     #expect(Self.drops(again).isEmpty)
   }
 
+  /// The log said that no widget needs the kind.
+  @Test mutating func `the log names widgets of a dropped kind that wait for their removal`() throws {
+    _ = state.remembered([], at: now)
+    _ = state.daemonIsBack(at: now)
+    let other = Self.kind("other", 1)
+    let first = try edit(try bundle("\(other), \(Self.kind("k", 1))"), 1)
+    _ = state.declared(generation: first, refusal: nil, at: now)
+    var own = try widget("la", "k", 5)
+    own.applySet = "bundle/b"
+    _ = state.handle(.snapshot([own]), generation: first, at: now)
+    let last = try edit(try bundle(other), 2)
+    let waiting = Holds.Waiting(id: own.id, end: now.wall, deadline: now.uptime)
+    _ = state.held([waiting], of: [own.kind], generation: last, at: now)
+    let told = Self.drops(state.declared(generation: last, refusal: nil, at: now))
+    #expect(told.count == 1)
+    #expect(told.first?.contains("so 1 widget loses its content, and keeps") == true)
+    #expect(told.first?.contains(": la (waits for its removal); to get the content back") == true)
+  }
+
   /// What the host knows of the widgets of a kind that is dropped.
   enum Knowledge: CaseIterable { case none, refused, away, complete }
 

@@ -9,11 +9,14 @@ struct FormerWidgets: Hashable, Sendable {
     /// Those of them that are the bundle's own.
     var own: Set<WidgetID> = []
 
-    /// The widgets that stay without the kind: those of others, and those in the new file. Other
-    /// widgets of the bundle go.
-    func staying(in bundle: Bundle, without kind: KindName) -> [WidgetID] {
+    /// The widgets that stay without the kind: those of others, those in the new file, and those that
+    /// wait for their removal. Other widgets of the bundle are gone.
+    func staying(
+      in bundle: Bundle, without kind: KindName, beside waiting: Set<WidgetID>
+    ) -> [WidgetID] {
       ids.filter { id in
-        !own.contains(id) || bundle.widgets.contains { $0.id == id && $0.kind == kind }
+        !own.contains(id) || waiting.contains(id)
+          || bundle.widgets.contains { $0.id == id && $0.kind == kind }
       }
     }
   }
@@ -46,7 +49,9 @@ extension HostState {
   /// The daemon has taken a version. The kinds that the last such version had, of this host or of
   /// an earlier one, may be gone.
   mutating func reportDroppedKinds(of id: String) -> [Output] {
-    guard let bundle = running[id]?.instance.bundle else { return [] }
+    guard let current = running[id] else { return [] }
+    let bundle = current.instance.bundle
+    let waiting = Set(current.held.map(\.id))
     let names = Set(bundle.kinds.map(\.kind.name))
     let former = running.takeFormerWidgets(of: id)
     return formerData.provided(by: id).filter { !names.contains($0) }.map { kind -> Output in
@@ -54,17 +59,23 @@ extension HostState {
       if let other = running.bundle(declaring: kind, except: id) {
         return .note("\(start); bundle \(other) declares it")
       }
-      let staying = former?.kinds[kind]?.staying(in: bundle, without: kind) ?? []
+      let staying =
+        former?.kinds[kind]?.staying(in: bundle, without: kind, beside: waiting) ?? []
       guard !staying.isEmpty else {
-        return .note(former?.areComplete == true ? "\(start); no widget needs it" : start)
+        let isUnneeded = former?.areComplete == true && !current.heldKinds.contains(kind)
+        return .note(isUnneeded ? "\(start); no widget needs it" : start)
       }
-      return .report("\(start)\(effect(on: staying))")
+      return .report("\(start)\(effect(on: staying, waiting))")
     }
   }
 
   /// `, so 1 widget loses its content …`
-  private func effect(on widgets: [WidgetID]) -> String {
-    let ids = widgets.prefix(limits.othersShownMax).map(\.rawValue).joined(separator: ", ")
+  ///
+  /// - Parameter waiting: those that wait for their removal.
+  private func effect(on widgets: [WidgetID], _ waiting: Set<WidgetID>) -> String {
+    let ids = widgets.prefix(limits.othersShownMax).map { id in
+      waiting.contains(id) ? "\(id) (waits for its removal)" : id.rawValue
+    }.joined(separator: ", ")
     let effect =
       widgets.count == 1
       ? "1 widget loses its content, and keeps"

@@ -3,8 +3,8 @@ import WidgetModel
 
 // Widgets that wait for their removal, because the file of a bundle lacks them. The file may be a
 // slip, so events run the actions of the kind, as for a widget of a missing folder. Sources and
-// timers rest. Only steps and users read sources that give one result. `Holds` makes the widgets
-// stale, and sets the error of the wait.
+// timers rest. Only steps read sources, and only those that give one result. `Holds` makes the
+// widgets stale, and sets the error of the wait.
 extension BundleInstance {
   mutating func take(waiting ids: Set<WidgetID>) {
     let before = waiting
