@@ -271,7 +271,9 @@ struct FormerDataTests {
   }
 
   /// The log said that no widget needs the kind.
-  @Test mutating func `the log names widgets of a dropped kind that wait for their removal`() throws {
+  @Test mutating func `the log names widgets of a dropped kind that wait for their removal`()
+    throws
+  {
     _ = state.remembered([], at: now)
     _ = state.daemonIsBack(at: now)
     let other = Self.kind("other", 1)

@@ -9,8 +9,8 @@ struct FormerWidgets: Hashable, Sendable {
     /// Those of them that are the bundle's own.
     var own: Set<WidgetID> = []
 
-    /// The widgets that stay without the kind: those of others, those in the new file, and those that
-    /// wait for their removal. Other widgets of the bundle are gone.
+    /// The widgets that stay without the kind: those of others, those in the new file, and those
+    /// that wait for their removal. Other widgets of the bundle are gone.
     func staying(
       in bundle: Bundle, without kind: KindName, beside waiting: Set<WidgetID>
     ) -> [WidgetID] {

@@ -119,7 +119,9 @@ public struct BundleInstance: Sendable {
   }
 
   /// The facts that the widget `bundle/ID` depends on.
-  var summary: [UInt64] { [UInt64(widgets.count), standing.version, others.version] }
+  var summary: [UInt64] {
+    [UInt64(widgets.count), UInt64(waiting.count), standing.version, others.version]
+  }
 
   /// Handles an input, and returns the effects.
   public mutating func handle(_ input: BundleInput, at now: HostTime) -> [Effect] {
