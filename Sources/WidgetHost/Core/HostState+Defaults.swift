@@ -175,7 +175,7 @@ extension HostState {
           let ids = instance.sortedIDs.filter { id in
             let spec = bundle.widgets.first { $0.id == id }
             guard !instance.waiting.contains(id), let widget = instance.widgets[id]?.view,
-                stays(widget, of: kind, in: bundle),
+              stays(widget, of: kind, in: bundle),
               KindDefaults.values(of: spec, part)[field.name] == nil,
               let value = KindDefaults.values(of: widget, part)[field.name]
             else { return false }

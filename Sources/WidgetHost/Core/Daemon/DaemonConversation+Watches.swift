@@ -54,7 +54,7 @@ extension DaemonConversation {
       tell(.widget(widget), about: [widget.id], generation)
       if declared.contains(widget.id) { see(widget, generation, at: now) }
     case .removed(let id):
-      tell(.removed(id), generation)
+      tell(.removed(id), about: [id], generation)
       restore(declared.intersection([id]), generation, at: now)
     }
   }

@@ -376,8 +376,8 @@ extension BundleInstance {
   }
 
   /// The error of a widget that the file of another bundle lacks. An earlier host has set it,
-  /// because instances leave a widget alone that waits for its removal. When that bundle has declared
-  /// its widgets, the error is over.
+  /// because instances leave the error of such a widget alone. When that bundle has declared its
+  /// widgets, the error is over.
   func leaveMark(_ id: WidgetID) -> WidgetError? {
     guard let set = others.set(of: id), set.hasPrefix(HostState.provider(of: "")),
       !declaredSets.contains(set)
