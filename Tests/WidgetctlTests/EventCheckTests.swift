@@ -129,6 +129,21 @@ struct EventCheckTests {
     #expect(failure.message == words)
   }
 
+  @Test(arguments: [true, false])
+  func `an event of a widget whose bundle has dropped the kind fails`(isWaiting: Bool) throws {
+    let id = try #require(WidgetID("w"))
+    let words = "the file of bundle a no longer has this widget; undo that by 2026-01-31T12:00:00Z"
+    let error = WidgetError(reason: "BUNDLE_INVALID", message: words)
+    let widget = Widget(
+      id: id, kind: try #require(KindName("k")), isStale: isWaiting,
+      error: isWaiting ? error : nil)
+    let failure = OutcomeWait.unhandled(SendEventRequest(widgetID: id, name: "click"), on: widget)
+    #expect(failure?.exit.rawValue == (isWaiting ? 11 : nil))
+    let message =
+      "w click failed: nobody handles the event, because the kind \"k\" is not registered; \(words)"
+    #expect(failure?.message == (isWaiting ? message : nil))
+  }
+
   @Test func `a form that refuses its values is reported like a refusal of the daemon`() throws {
     let failure = OutcomeWait.failure(
       [

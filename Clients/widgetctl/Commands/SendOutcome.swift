@@ -1,4 +1,5 @@
 import Synchronization
+import WidgetBundle
 import WidgetClient
 import WidgetModel
 import WidgetProto
@@ -252,6 +253,9 @@ struct OutcomeWait: Sendable {
         throw CommandFailure(.notFound, "widget \"\(request.widgetID)\" was removed meanwhile")
       }
       let handler = await handler(of: widget.kind)
+      if handler == .nobody, let failure = OutcomeWait.unhandled(request, on: widget) {
+        throw failure
+      }
       guard case .map(let status)? = widget.data["status"], handler == .bundle else {
         return await told(answer, .null, handler)
       }
@@ -328,6 +332,19 @@ struct OutcomeWait: Sendable {
       word += ": \(message)"
     }
     return "\(request.widgetID) \(request.name) \(word) (event \(sequence))".safeForTerminal + "\n"
+  }
+
+  /// The failure of an event that nobody handles, because a bundle no longer has the kind. Nil if the
+  /// widget has no problem of a bundle.
+  static func unhandled(_ request: SendEventRequest, on widget: Widget) -> CommandFailure? {
+    let errors = widget.isStale ? widget.error?.all ?? [] : []
+    guard let error = errors.first(where: { $0.reason == WidgetOffer.reason }) else { return nil }
+    var failure = CommandFailure(
+      .actionFailed,
+      "\(request.widgetID) \(request.name) failed: nobody handles the event, because the kind"
+        + " \"\(widget.kind)\" is not registered; \(error.message.withoutFinalPeriod)")
+    failure.code = "FAILED_PRECONDITION"
+    return failure
   }
 
   static func failure(_ outcome: ValueMap, of request: SendEventRequest) -> CommandFailure {
