@@ -26,6 +26,7 @@ struct ArgumentHintTests {
   private static let fields = [
     Field(name: "text", type: .string), Field(name: "at", type: .timestamp),
     Field(name: "pause", type: .duration), Field(name: "list", type: .list(.any)),
+    Field(name: "n", type: .double), Field(name: "any", type: .any),
   ]
 
   @Test(arguments: [
@@ -51,5 +52,18 @@ struct ArgumentHintTests {
   ) throws {
     let kind = Kind(name: Samples.kind("k"), data: Self.fields)
     #expect(Session.hint([try Assignment(written)], [], in: kind) == hint)
+  }
+
+  @Test(arguments: [
+    ("n=@num", "n:=@num"), ("list=@my list", "'list:=@my list'"), ("text=@num", nil),
+    ("any=@num", nil), ("n:=@num", nil),
+  ])
+  func `a file as text for a field of another type has a hint how to read it as JSON`(
+    written: String, hint: String?
+  ) throws {
+    let kind = Kind(name: Samples.kind("k"), data: Self.fields)
+    #expect(
+      Session.hint([try Assignment(written)], [], in: kind)
+        == hint.map { "=@ takes the file as text; write \($0) if it has JSON, such as a number" })
   }
 }

@@ -106,13 +106,43 @@ struct SendTargetTests {
 
   @Test(
     arguments: [
+      ("count=@f", "42", .int(42)), ("count=@f", " 42.5\n", .double(42.5)),
+      ("count=@f", "many\n", .string("many\n")), ("count=@f", "true", .string("true")),
+      ("title=@f", "42\n", .string("42\n")), ("count==42", "", .string("42")),
+    ] as [(String, String, Value)])
+  func `the number in a file is a number for an input that takes one`(
+    written: String, content: String, value: Value
+  ) throws {
+    let target = SendTarget(
+      nodes: [input("q", "title"), input("n", "count", mode: "number")])
+    let assignment = try Assignment(written)
+    let read = try assignment.value { _ in content }
+    let sent = try target.typed(
+      ["values": .map([assignment.key: read])], [], [assignment], event: "submit", node: "new")
+    #expect(sent["values"] == .map([assignment.key: value]))
+  }
+
+  @Test func `a file as text for a detail of another type has a hint`() throws {
+    let target = SendTarget(
+      nodes: [], events: [EventType(name: "alarm", payload: [Field(name: "above", type: .int)])])
+    let refusal = FieldViolation(field: "payload[above]", description: "expected an int")
+    func hint(_ written: String, _ event: String) throws -> String? {
+      target.hint(at: [try Assignment(written)], of: event, refusedBy: [refusal])
+    }
+    #expect(try hint("above=@num", "alarm")?.contains("above:=@num") == true)
+    #expect(try hint("above=@num", "press") == nil)
+    #expect(try hint("above:=@num", "alarm") == nil)
+  }
+
+  @Test(
+    arguments: [
       (["titel": Value.string("x")], ["requires \"title\"", "Did you mean \"title\"?"]),
       (["title": .string("")], ["requires \"title\": --value title==TEXT"]),
       (
         ["title": .string("x"), "count": .string("many")],
         ["\"count\" takes a number, not \"many\""]
       ),
-      (["title": .string("x"), "count": .string(" 12 "), "urgent": .bool(true)], []),
+      (["title": .string("x"), "count": .string(" 12\n"), "urgent": .bool(true)], []),
       (
         ["title": .list([.string("a")]), "extra": .int(1)],
         ["\"title\" takes a text, not a value of type list", "no field \"extra\""]

@@ -211,7 +211,8 @@ struct SendCommand: AsyncParsableCommand {
     at target: SendTarget?, _ call: () async throws -> T
   ) async throws -> T {
     do { return try await call() } catch let error as ClientError {
-      guard let hint = target?.hint(at: payload, refusedBy: error.status?.fieldViolations ?? [])
+      let violations = error.status?.fieldViolations ?? []
+      guard let hint = target?.hint(at: payload, of: name, refusedBy: violations)
       else { throw error }
       throw CommandFailure(error, socket: global.socket).adding(hint)
     }

@@ -11,8 +11,11 @@ struct SendTarget: Sendable {
 
   /// Asks the daemon if something is left out. Nil if the command is complete, or if that fails.
   static func look(for command: SendCommand, _ session: Session) async throws -> SendTarget? {
-    let isGuess = (command.payload + command.values).contains { $0.guessed != nil }
-    guard isGuess || command.name == "submit" else { return nil }
+    let isOpen = (command.payload + command.values).contains { assignment in
+      if case .textFile = assignment.source { return true }
+      return assignment.guessed != nil
+    }
+    guard isOpen || command.name == "submit" else { return nil }
     guard
       let widget = try? await session.client.getWidget(
         GetWidgetRequest(id: command.id), options: session.options
@@ -40,7 +43,8 @@ struct SendTarget: Sendable {
   }
 
   /// The payload, with declared types: `value=123` for an input becomes the text "123", also for an
-  /// input for numbers. In the values of a form, such an input has a number.
+  /// input for numbers. In the values of a form, such an input has a number, also if the number is
+  /// in a file.
   func typed(
     _ payload: ValueMap, _ details: [Assignment], _ values: [Assignment], event: String,
     node: String?
@@ -57,6 +61,10 @@ struct SendTarget: Sendable {
     }
     guard case .map(var submitted)? = payload["values"] else { return payload }
     for value in values {
+      if let number = number(of: value, in: submitted) {
+        submitted[value.key] = number
+        continue
+      }
       guard let text = value.asText,
         nodes.contains(where: {
           SendTarget.takesText($0) && $0.properties["name"] == .string(value.key)
@@ -66,6 +74,27 @@ struct SendTarget: Sendable {
     }
     payload["values"] = .map(submitted)
     return payload
+  }
+
+  /// The number in the file of a value. Nil if the value is no file for an input for numbers, or if
+  /// the file has no number.
+  private func number(of value: Assignment, in submitted: ValueMap) -> Value? {
+    guard case .textFile = value.source, case .string(let text)? = submitted[value.key],
+      nodes.contains(where: {
+        $0.role == .input && $0.text("mode") == "number" && $0.text("name") == value.key
+      }), let number = try? Assignment.inferred(SendTarget.withoutBlanks(text))
+    else { return nil }
+    switch number {
+    case .int, .double: return number
+    default: return nil
+    }
+  }
+
+  /// The text without spaces and newlines around it.
+  private static func withoutBlanks(_ text: String) -> Substring {
+    let start = text.drop { $0.isWhitespace }
+    guard let end = start.lastIndex(where: { !$0.isWhitespace }) else { return "" }
+    return start[...end]
   }
 
   /// The payload of a submit, with values: a form without input submits none.
@@ -121,8 +150,9 @@ struct SendTarget: Sendable {
     case (_, .null), (.toggle, .bool): return nil
     case (.toggle, _): return "takes true or false, not \(type)"
     case (_, .string(let text)):
-      guard isNumber, !text.isEmpty, Double(text[...].trimmed) == nil else { return nil }
-      return "takes a number, not \"\(text)\""
+      let number = withoutBlanks(text)
+      guard isNumber, !number.isEmpty, Double(number) == nil else { return nil }
+      return "takes a number, not \"\(number)\""
     case (_, .int) where isNumber: return nil
     case (_, .double(let number)) where isNumber && number.isFinite: return nil
     default: return "takes a \(isNumber ? "number" : "text"), not \(type)"
@@ -154,11 +184,21 @@ struct SendTarget: Sendable {
   }
 
   /// The command line for refused details that are values of a form: `title=Milk` is
-  /// `--value title=Milk`. Nil if the widget has no such inputs.
-  func hint(at details: [Assignment], refusedBy violations: [FieldViolation]) -> String? {
-    let refused = details.filter { detail in
+  /// `--value title=Milk`. For a text where the event declares another type, how to write the value.
+  /// Nil if there is no hint.
+  func hint(
+    at details: [Assignment], of event: String? = nil, refusedBy violations: [FieldViolation]
+  ) -> String? {
+    let wrong = details.filter { detail in
       violations.contains { $0.field == "payload[\(detail.key)]" }
-        && nodes.contains { $0.role.hasFormValue && $0.text("name") == detail.key }
+    }
+    let declared = events.first { $0.name == event }?.payload ?? []
+    for detail in wrong {
+      let field = declared.first { $0.name == detail.key }
+      if let advice = field.flatMap({ detail.advice(for: $0.type) }) { return advice }
+    }
+    let refused = wrong.filter { detail in
+      nodes.contains { $0.role.hasFormValue && $0.text("name") == detail.key }
     }
     guard !refused.isEmpty else { return nil }
     let options = refused.map { detail in

@@ -80,6 +80,12 @@ struct Assignment: Hashable {
 
   /// How to write a value of a type that the written text does not have. Nil if there is no advice.
   func advice(for type: FieldType) -> String? {
+    if case .textFile(let path) = source {
+      if case .any = type { return nil }
+      if case .string = type { return nil }
+      let asJSON = "\(key):=@\(path)".asArgument
+      return "=@ takes the file as text; write \(asJSON) if it has JSON, such as a number"
+    }
     guard let guessed, value(as: type) == nil, case .value(.string) = source else { return nil }
     switch type {
     case .timestamp:

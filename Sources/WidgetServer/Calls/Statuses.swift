@@ -121,7 +121,7 @@ extension RPCStatus {
       self.init(
         .failedPrecondition, error.reason,
         "Widget \"\(id)\" cannot handle \"\(event)\": \(failure.words): \(failure.message). "
-          + "Its data is unchanged; correct its kind, or the widget's data.",
+          + "Its data is unchanged; correct the sent values, the kind, or the widget's data.",
         metadata: ["widget_id": id.rawValue, "event": event, "place": failure.place])
     case .invalid(let field, let description):
       self.init(
