@@ -230,18 +230,24 @@ struct SelectorOptions: ParsableArguments {
   /// are not registered.
   ///
   /// - Parameters:
+  ///   - ids: The ids that the command names. Empty if it names none.
   ///   - ending: The consequence, appended to the message.
   ///   - isRedacted: See `noteFailures`.
   func noteNothing(
-    in session: Session, _ ending: String = "", isRedacted: Bool = false
+    of ids: [WidgetID] = [], in session: Session, _ ending: String = "", isRedacted: Bool = false
   ) async {
-    let what = condition.map { "--where '\($0)'" } ?? "the selection"
-    Output.writeError("widgetctl: no widget matches \(what.safeForTerminal)\(ending)\n")
+    Output.writeError("widgetctl: \(nothing(of: ids).safeForTerminal)\(ending)\n")
     if let hint = SelectorSyntax.hint(about: selector().labels) {
       Output.writeError("widgetctl: \(hint.safeForTerminal)\n")
     }
-    await noteFailures(in: session, isRedacted: isRedacted, sparesLacks: false)
+    await noteFailures(of: ids, in: session, isRedacted: isRedacted, sparesLacks: false)
     await noteUnregisteredKinds(in: session)
+  }
+
+  /// The message that nothing was selected.
+  func nothing(of ids: [WidgetID]) -> String {
+    "no \(ids.isEmpty ? "" : "named ")widget matches "
+      + (condition.map { "--where '\($0)'" } ?? "the selection")
   }
 
   /// Prints on standard error for how many widgets the expression fails, with an example. It takes

@@ -35,6 +35,15 @@ struct WhereFailureTests {
     #expect(try noted("widget.activity.state == 'active'", [widget]) == nil)
   }
 
+  @Test func `a note about named widgets does not speak of others`() throws {
+    let ids = [try #require(WidgetID("mem"))]
+    let condition = try SelectorOptions.parse(["--where", "data.n > 5"])
+    #expect(condition.nothing(of: ids) == "no named widget matches --where 'data.n > 5'")
+    #expect(condition.nothing(of: []) == "no widget matches --where 'data.n > 5'")
+    let labels = try SelectorOptions.parse(["-l", "panel=top"])
+    #expect(labels.nothing(of: ids) == "no named widget matches the selection")
+  }
+
   @Test func `the first failure is shown with its widget and the count`() throws {
     let all = try #require(try noted("data.none > 5", try widgets(["n": .int(1)], [:])))
     #expect(
@@ -44,7 +53,8 @@ struct WhereFailureTests {
     let only = try #require(try noted("data.none > 5", try widgets([:])))
     #expect(
       only.text.hasPrefix(
-        "the expression fails for the only widget, which is therefore not selected; "))
+        "the expression fails for widget \"w0\", which is therefore not selected: there is "),
+      "\(only.text)")
     let one = try #require(
       try noted("data.n > 5", try widgets(["n": .int(1)], ["n": .string("a")])))
     #expect(

@@ -72,13 +72,14 @@ struct ListCommand: AsyncParsableCommand {
           of: widgets.map(\.widget), mask: mask, reasons: true, providers: providers,
           paths: fields.paths)
     }
-    if found.isEmpty, ids.isEmpty, !selection.isEmpty {
-      await selection.noteNothing(in: session)
+    let missing = try await session.missing(ids, beside: Set(found.map(\.widget.id)))
+    let existing = ids.filter { !missing.contains($0) }
+    if found.isEmpty, !selection.isEmpty, ids.isEmpty || !existing.isEmpty {
+      await selection.noteNothing(of: existing, in: session)
     } else {
       await selection.noteFailures(of: ids, in: session)
     }
     await session.warnOfStore()
-    let missing = try await session.missing(ids, beside: Set(found.map(\.widget.id)))
     await FollowOptions.noteMissing(
       of: ids, among: Set(ids).subtracting(missing), waits: false, session)
     let hasDoubts = await FieldOptions.noteDoubts(

@@ -182,7 +182,7 @@ struct WatchCommand: AsyncParsableCommand {
             session)
           if there.isEmpty, !selection.isEmpty {
             await selection.noteNothing(
-              in: session, " yet; waiting", isRedacted: options.isRedacted)
+              of: ids, in: session, " yet; waiting", isRedacted: options.isRedacted)
           } else {
             await selection.noteUnregisteredKinds(in: session)
             await selection.noteFailures(
@@ -239,7 +239,7 @@ struct WatchCommand: AsyncParsableCommand {
         session.printer.table(of: mirror.widgets, mask: mask, reasons: true, paths: paths)
       }
       if mirror.widgets.isEmpty, !selection.isEmpty {
-        await selection.noteNothing(in: session, isRedacted: options.isRedacted)
+        await selection.noteNothing(of: ids, in: session, isRedacted: options.isRedacted)
       } else {
         await selection.noteFailures(of: ids, in: session, isRedacted: options.isRedacted)
       }

@@ -86,12 +86,16 @@ struct WhereFailure: Hashable, Sendable {
   }
 
   var text: String {
+    if !isPartial, widgets == 1 {
+      return "the expression fails for widget \"\(id?.rawValue ?? "")\", which is therefore not "
+        + "selected: \(reason)"
+    }
     let isOne = failed == 1
     let count =
       if isPartial {
         "at least \(isOne ? "1 widget" : "\(failed) widgets")"
       } else if failed == widgets {
-        isOne ? "the only widget" : "all \(failed) widgets"
+        "all \(failed) widgets"
       } else {
         "\(failed) of \(widgets) widgets"
       }
