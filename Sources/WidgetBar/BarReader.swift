@@ -68,7 +68,9 @@ public struct BarReader: Sendable {
     let isUnregistered = isUnregistered(widget)
     let isEnabled = widget.presence.isEnabled
     let reading = widget.content.map { content in
-      var reading = Reading(reader: self, content: content)
+      // The mark and the reason replace the sentence about the kind.
+      var reading = Reading(
+        reader: self, content: content, without: isUnregistered ? DataTable.kindNoteID : nil)
       reading.read(content.rootID, Surroundings(isEnabled: isEnabled), depth: 0)
       return reading
     }
@@ -112,8 +114,11 @@ public struct BarReader: Sendable {
       let mark = BarPart(BarReader.mark, color: color("color.error"), isBold: true)
       line.end(with: mark)
       short.end(with: mark)
-      let message = widget.untoldFailures.first?.reasonText ?? reading?.problems.first
-      if showsReasons, hasFailed, let message,
+      let message =
+        hasFailed
+        ? widget.untoldFailures.first?.reasonText ?? reading?.problems.first
+        : "unregistered kind \(widget.kind)"
+      if showsReasons, let message,
         let reason = reason(message, room: columnsMax - line.columns)
       {
         var parts = [BarPart(reason, color: color("color.error"))][...]
@@ -230,9 +235,11 @@ private struct Reading {
   /// Whether a node with a problem shows nothing, or an embedded widget fails.
   var isMarked = false
 
-  init(reader: BarReader, content: Content) {
+  init(reader: BarReader, content: Content, without id: String? = nil) {
     self.reader = reader
-    nodes = Dictionary(content.nodes.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    nodes = Dictionary(
+      content.nodes.filter { $0.id != id }.map { ($0.id, $0) },
+      uniquingKeysWith: { first, _ in first })
   }
 
   mutating func read(_ id: String, _ around: Surroundings, depth: Int) {

@@ -266,9 +266,13 @@ import WidgetProto
   @Test func `a widget whose kind is not registered has a mark and a class`() throws {
     let widget = Samples.unregistered { $0.updateTime = .epoch }
     var plain = try synced(board(), [widget])
-    #expect(plain.next(dates)?.hasSuffix(" !\n") == true)
+    #expect(plain.next(dates) == "max 21.5 ! unregistered kind clock\n")
+    var empty = try synced(board(), [Samples.unregistered(hasData: false)])
+    #expect(empty.next(dates) == "! unregistered kind clock\n")
     var json = try synced(board(.json), [widget])
-    #expect(json.next(dates)?.contains(#""classes":["clock","unregistered"]"#) == true)
+    let line = json.next(dates) ?? ""
+    #expect(line.contains(#""classes":["clock","unregistered"]"#), "\(line)")
+    #expect(line.contains("max 21.5 !") && !line.contains("The kind"), "\(line)")
     let known = LiveSamples.widget("a", says: "x")
     var other = try synced(board(.json), [known])
     #expect(other.next(dates)?.contains(#""classes":["k"]"#) == true)
