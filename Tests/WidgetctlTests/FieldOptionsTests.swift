@@ -90,6 +90,49 @@ struct FieldOptionsTests {
     }
   }
 
+  @Test(
+    arguments: [
+      ("data.percnt", "no listed widget has data.percnt; did you mean data.percent?"),
+      ("labels.panl", "no listed widget has labels.panl; did you mean labels.panel?"),
+      ("parameters.qqqqqq", "no listed widget has parameters.qqqqqq"),
+      ("data.n", nil), ("data.percent", nil), ("data", nil), ("state", nil),
+    ] as [(String, String?)])
+  func `a field that no listed widget has and no kind declares is reported`(
+    path: String, words: String?
+  ) throws {
+    var other = Samples.widget
+    (other.kind, other.data, other.labels) = (Samples.kind("gauge"), [:], [:])
+    let kind = Kind(name: other.kind, data: [Field(name: "percent", type: .double)])
+    #expect(
+      FieldOptions.absence(of: path, in: [Samples.widget, other], [other.kind: kind]) == words)
+    #expect(FieldOptions.absence(of: path, in: [], [:]) == nil)
+  }
+
+  @Test func `a table has a column for each field`() throws {
+    let options = try FieldOptions.parse(
+      ["labels", "stale", "state", "data.n", "data.none", "timeline", "update_time"]
+        .flatMap { ["--field", $0] })
+    let document = Samples.widget.document(mask: try options.mask(for: .table))
+    let table = Table.of(
+      fields: options.paths, [(widget: Samples.widget, document: document)], now: .epoch)
+    #expect(table.header == ["ID", "KIND"] + options.paths)
+    let texts = try #require(table.rows.first).map(\.text)
+    #expect(texts[..<7] == ["clock", "clock", "panel=top", "false", "disabled", "1", ""])
+    #expect(texts[7] == "" && texts[8].hasPrefix("1970-01-01T"), "\(texts)")
+  }
+
+  @Test(arguments: [24, 40, 80])
+  func `a table of fields fits into the terminal`(width: Int) throws {
+    let paths = ["data.text", "data.n", "labels.panel", "update_time"]
+    let options = try FieldOptions.parse(paths.flatMap { ["--field", $0] })
+    let document = Samples.widget.document(mask: try options.mask(for: .table))
+    let text = Table.of(
+      fields: paths, [(widget: Samples.widget, document: document)], now: .epoch
+    ).text(width: width, Samples.plain)
+    #expect(text.split(separator: "\n").allSatisfy { $0.count <= width }, "\(text)")
+    #expect(text.contains("clock") && text.contains("12:00"), "\(text)")
+  }
+
   @Test func `a request with another error is not repeated`() async throws {
     let options = try FieldOptions.parse([])
     var count = 0

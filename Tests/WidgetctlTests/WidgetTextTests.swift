@@ -277,9 +277,10 @@ struct WidgetTextTests {
     #expect(try !options.mask(for: .json).wants(.content))
     var widget = WatchPrinterTests.failing("text: no such key")
     widget.data["status"] = .string("x")
-    let table = Table.of([widget], now: .epoch, mask: mask, reasons: true) {
-      FieldOptions.projected($0, options.paths)
-    }.text(width: nil, Samples.plain)
+    let table = Table.of(
+      fields: options.paths, [(widget: widget, document: widget.document(mask: mask))],
+      now: .epoch
+    ).text(width: nil, Samples.plain)
     #expect(table.contains("! top: text: no such key") && !table.contains("status"), "\(table)")
   }
 

@@ -8,8 +8,8 @@ struct ListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ls", abstract: "List widgets, in display order.",
     discussion: """
-      The command prints a table. With -o json or yaml, it prints one object with the store's \
-      revision and the list of widgets. With -o jsonl, it prints one widget per line. It reads the \
+      The command prints a table. With --field, it has a column for each field. With -o json or \
+      yaml, it prints one object with the store's revision and the list of widgets. With -o jsonl, it prints one widget per line. It reads the \
       list in pages, which can have different revisions. `watch --once` prints the state at \
       exactly one revision. If a named widget does not exist, it lists the others and exits with \
       status 3. It also exits with status 3 if a named widget lacks a value of --field that its \
@@ -66,11 +66,14 @@ struct ListCommand: AsyncParsableCommand {
       },
       around: { .map(["revision": .revision(revision), "widgets": $0]) }
     ) {
-      failing && widgets.isEmpty && !found.isEmpty && session.printer.width != nil
-        ? "no widget has failed\n"
-        : session.printer.table(
-          of: widgets.map(\.widget), mask: mask, reasons: true, providers: providers,
-          paths: fields.paths)
+      if failing, widgets.isEmpty, !found.isEmpty, session.printer.width != nil {
+        return "no widget has failed\n"
+      }
+      guard fields.paths.isEmpty else {
+        return session.printer.table(of: fields.paths, in: widgets, mask: mask)
+      }
+      return session.printer.table(
+        of: widgets.map(\.widget), mask: mask, reasons: true, providers: providers)
     }
     let missing = try await session.missing(ids, beside: Set(found.map(\.widget.id)))
     let existing = ids.filter { !missing.contains($0) }
@@ -84,6 +87,10 @@ struct ListCommand: AsyncParsableCommand {
       of: ids, among: Set(ids).subtracting(missing), waits: false, session)
     let hasDoubts = await FieldOptions.noteDoubts(
       about: fields.paths, of: ids, waits: false, session)
+    if ids.isEmpty {
+      await FieldOptions.noteAbsence(
+        of: fields.paths, in: found.map(\.widget), selection.selector(), session)
+    }
     guard missing.isEmpty, !hasDoubts else { throw ExitStatus.notFound }
   }
 }
@@ -137,17 +144,26 @@ extension Printer {
   ///   - mask: the requested fields.
   ///   - reasons: whether the data of a failed widget begins with the reason.
   ///   - providers: with them, the data of a stale widget begins with the reason, too.
-  ///   - paths: the paths of `--field`; empty for all data.
   func table(
     of widgets: [Widget], mask: ReadMask = .all, reasons: Bool = false,
-    providers: ProviderFacts? = nil, paths: [String] = []
+    providers: ProviderFacts? = nil
   ) -> String {
     if widgets.isEmpty, width != nil { return "no widgets\n" }
     return Table.of(
       widgets, now: .wallClock(), mask: mask, reasons: reasons, providers: providers
-    ) {
-      FieldOptions.projected($0, paths)
-    }.text(width: width, painter)
+    ).text(width: width, painter)
+  }
+
+  /// A table of the fields of `--field`. On a terminal, a message if there are no widgets.
+  func table(of paths: [String], in widgets: [TaggedWidget], mask: ReadMask) -> String {
+    if widgets.isEmpty, width != nil { return "no widgets\n" }
+    let rows = widgets.map {
+      (
+        widget: $0.widget,
+        document: $0.widget.document(etag: $0.etag, mask: mask, stored: $0.storedTimeline)
+      )
+    }
+    return Table.of(fields: paths, rows, now: .wallClock()).text(width: width, painter)
   }
 }
 
@@ -212,8 +228,8 @@ struct FieldOptions: ParsableArguments {
     }
   }
 
-  /// The widget for a table. If only parts of a value are wanted, it has these parts, each under
-  /// its path.
+  /// The widget for a line of `watch`. If only parts of a value are wanted, it has these parts, each
+  /// under its path.
   static func projected(_ widget: Widget, _ paths: [String]) -> Widget {
     var widget = widget
     widget.data = projected(widget.data, "data", paths)

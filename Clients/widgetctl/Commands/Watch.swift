@@ -236,7 +236,10 @@ struct WatchCommand: AsyncParsableCommand {
           ])
         }
       ) {
-        session.printer.table(of: mirror.widgets, mask: mask, reasons: true, paths: paths)
+        paths.isEmpty
+          ? session.printer.table(of: mirror.widgets, mask: mask, reasons: true)
+          : session.printer.table(
+            of: paths, in: mirror.widgets.map { TaggedWidget(widget: $0) }, mask: mask)
       }
       if mirror.widgets.isEmpty, !selection.isEmpty {
         await selection.noteNothing(of: ids, in: session, isRedacted: options.isRedacted)

@@ -42,6 +42,16 @@ struct Table {
     _ header: String..., yielding: String? = nil, dispensable: [String] = [],
     state: String? = nil, wholeStateColumns: Int? = nil
   ) {
+    self.init(
+      header: header, yielding: yielding, dispensable: dispensable, state: state,
+      wholeStateColumns: wholeStateColumns)
+  }
+
+  /// The same with columns that are not known in advance.
+  init(
+    header: [String], yielding: String? = nil, dispensable: [String] = [], state: String? = nil,
+    wholeStateColumns: Int? = nil
+  ) {
     self.header = header
     self.yielding = header.firstIndex { $0 == yielding }
     self.dispensable = dispensable.compactMap { name in header.firstIndex { $0 == name } }

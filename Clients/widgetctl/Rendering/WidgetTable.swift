@@ -15,10 +15,9 @@ extension Table {
   ///   - mask: the requested fields. The others stay empty.
   ///   - reasons: whether the data of a failed widget begins with the reason.
   ///   - providers: with them, the data of a stale widget begins with the reason, too.
-  ///   - projection: reduces a widget to the data that the table shows.
   static func of(
     _ widgets: [Widget], now: Timestamp, mask: ReadMask = .all, reasons: Bool = false,
-    providers: ProviderFacts? = nil, projection: (Widget) -> Widget = { $0 }
+    providers: ProviderFacts? = nil
   ) -> Table {
     var table = Table(
       "ID", "KIND", "STATE", "REVISION", "AGE", "DATA", yielding: "KIND",
@@ -36,7 +35,7 @@ extension Table {
         failure += "\(Cell.staleMark)\(words) "
         reason = reason ?? words
       }
-      let data = Cell(failure + projection(widget).dataSummary, reason: reason)
+      let data = Cell(failure + widget.dataSummary, reason: reason)
       table.add(
         Cell(widget.id.rawValue),
         widget.isOfUnknownKind

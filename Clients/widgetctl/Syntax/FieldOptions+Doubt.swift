@@ -12,8 +12,39 @@ extension FieldOptions {
   static func doubt(
     about path: String, of widget: Widget, _ kind: Kind?, waits: Bool
   ) -> String? {
-    for scope in scopes {
-      guard let rest = path[...].droppingPrefix("\(scope)."), !rest.isEmpty else { continue }
+    guard let lookup = Lookup(path, in: widget, kind), !lookup.isKnown else { return nil }
+    let mayCome = waits && (lookup.scope == "labels" || kind?.isOpen ?? true)
+    return "widget \"\(widget.id)\" has no \(path)" + (mayCome ? " yet; waiting for it" : "")
+      + lookup.question(among: lookup.names)
+  }
+
+  /// - Parameters:
+  ///   - widgets: have all data, parameters and labels.
+  ///   - kinds: their kinds, as far as these are registered.
+  /// - Returns: nil if a widget has the value, or its kind declares it.
+  static func absence(
+    of path: String, in widgets: [Widget], _ kinds: [KindName: Kind]
+  ) -> String? {
+    let lookups = widgets.compactMap { Lookup(path, in: $0, kinds[$0.kind]) }
+    guard let first = lookups.first, !lookups.contains(where: \.isKnown) else { return nil }
+    return "no listed widget has \(path)"
+      + first.question(among: Set(lookups.flatMap(\.names)).sorted())
+  }
+
+  /// A value of a widget that a path names.
+  private struct Lookup {
+    let scope: String
+    let place: ValuePath
+    /// The names that the widget has or its kind declares.
+    let names: [String]
+    /// Whether the widget has the value, or its kind declares it.
+    let isKnown: Bool
+
+    /// Nil if the path names no data value, parameter or label.
+    init?(_ path: String, in widget: Widget, _ kind: Kind?) {
+      guard let scope = FieldOptions.scopes.first(where: { path.hasPrefix("\($0).") }),
+        let rest = path[...].droppingPrefix("\(scope)."), !rest.isEmpty
+      else { return nil }
       let place = ValuePath(String(rest))
       let hasValue: Bool
       let declared: [String]
@@ -32,17 +63,22 @@ extension FieldOptions {
         declared = []
         keys = widget.labels.entries.map(\.key)
       }
-      let isDeclared = place.keys.contains { key in declared.contains { $0.hasSameBytes(as: key) } }
-      guard !hasValue, !isDeclared else { return nil }
-      let mayCome = waits && (scope == "labels" || kind?.isOpen ?? true)
-      let near = place.text.closest(among: declared + keys)
-      return "widget \"\(widget.id)\" has no \(path)" + (mayCome ? " yet; waiting for it" : "")
-        + (near.map { "; did you mean \(scope).\($0)?" } ?? "")
+      let isDeclared = place.keys.contains { key in
+        declared.contains { $0.hasSameBytes(as: key) }
+      }
+      self.scope = scope
+      self.place = place
+      names = declared + keys
+      isKnown = hasValue || isDeclared
     }
-    return nil
+
+    /// `; did you mean data.percent?` Empty if no name is near.
+    func question(among names: [String]) -> String {
+      place.text.closest(among: names).map { "; did you mean \(scope).\($0)?" } ?? ""
+    }
   }
 
-  private static let scopes = ["data", "parameters", "labels"]
+  fileprivate static let scopes = ["data", "parameters", "labels"]
 
   /// Reports on standard error the paths that give nothing for these widgets. Returns whether there
   /// are any.
@@ -56,12 +92,7 @@ extension FieldOptions {
     guard !paths.isEmpty, !ids.isEmpty, let mask = try? ReadMask(paths: scopes),
       let found = try? await session.list(Selector(ids: ids), mask: mask).widgets
     else { return false }
-    var kinds: [KindName: Kind] = [:]
-    for name in Set(found.map(\.widget.kind)) {
-      let answer = try? await session.client.getKind(
-        GetKindRequest(name: name), options: session.options)
-      kinds[name] = answer?.kind.kind
-    }
+    let kinds = await registeredKinds(of: found, session)
     var hasDoubts = false
     for tagged in found {
       let widget = tagged.widget
@@ -74,5 +105,38 @@ extension FieldOptions {
       }
     }
     return hasDoubts
+  }
+
+  /// Reports on standard error the paths that give nothing for any of the listed widgets, and that
+  /// no kind of them declares.
+  ///
+  /// - Parameters:
+  ///   - widgets: the widgets, with the values of the paths.
+  ///   - selector: selects these widgets.
+  static func noteAbsence(
+    of paths: [String], in widgets: [Widget], _ selector: Selector, _ session: Session
+  ) async {
+    let empty = paths.filter { absence(of: $0, in: widgets, [:]) != nil }
+    guard !empty.isEmpty, let mask = try? ReadMask(paths: scopes),
+      let found = try? await session.list(selector, mask: mask).widgets
+    else { return }
+    let kinds = await registeredKinds(of: found, session)
+    for path in empty {
+      guard let words = absence(of: path, in: found.map(\.widget), kinds) else { continue }
+      Output.writeError("widgetctl: \(words.safeForTerminal)\n")
+    }
+  }
+
+  /// The kinds of widgets, as far as they are registered.
+  private static func registeredKinds(
+    of widgets: [TaggedWidget], _ session: Session
+  ) async -> [KindName: Kind] {
+    var kinds: [KindName: Kind] = [:]
+    for name in Set(widgets.map(\.widget.kind)) {
+      let answer = try? await session.client.getKind(
+        GetKindRequest(name: name), options: session.options)
+      kinds[name] = answer?.kind.kind
+    }
+    return kinds
   }
 }
