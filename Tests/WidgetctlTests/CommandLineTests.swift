@@ -162,10 +162,14 @@ struct CommandLineTests {
   }
 
   @Test func `a widget that the selection excludes is not reported as missing`() {
-    func text(_ id: String) -> String {
+    func text(_ id: String, waits: Bool = true) -> String {
       FollowOptions.missingText(
-        of: Samples.id(id), among: ["cpu", "clock", "bundle/shop"], waits: true)
+        of: Samples.id(id), among: ["cpu", "clock", "bundle/shop"], waits: waits)
     }
+    #expect(text("cpus", waits: false) == "there is no widget \"cpus\"; did you mean \"cpu\"?")
+    #expect(
+      text("memory", waits: false) == "there is no widget \"memory\"; `widgetctl ls` lists them")
+    #expect(text("shop", waits: false).hasPrefix("there is no widget \"shop\", but a bundle"))
     #expect(
       text("cpu") == "widget \"cpu\" does not match the selection (-l, --kind, --family, --where) "
         + "yet; waiting for it")

@@ -72,7 +72,13 @@ struct FollowOptions: Sendable {
       return "widget \"\(id)\" does not match the selection (-l, --kind, --family, --where)"
         + (waits ? " yet; waiting for it" : "")
     }
-    let missing = "no widget \"\(id)\"" + (waits ? " yet; waiting for it" : "")
+    guard waits else {
+      return NearestName.bundleText(id.rawValue, among: all)
+        ?? "there is no widget \"\(id)\"; "
+        + (id.rawValue.closest(among: all).map { "did you mean \"\($0)\"?" }
+          ?? "`widgetctl ls` lists them")
+    }
+    let missing = "no widget \"\(id)\" yet; waiting for it"
     if NearestName.bundleText(id.rawValue, among: all) != nil {
       return missing
         + "; there is a bundle with this id: `widgetctl bundle ls` shows whether it runs"
