@@ -27,6 +27,7 @@ struct ArgumentHintTests {
     Field(name: "text", type: .string), Field(name: "at", type: .timestamp),
     Field(name: "pause", type: .duration), Field(name: "list", type: .list(.any)),
     Field(name: "n", type: .double), Field(name: "any", type: .any),
+    Field(name: "on", type: .bool), Field(name: "count", type: .int),
   ]
 
   @Test(arguments: [
@@ -45,6 +46,9 @@ struct ArgumentHintTests {
     ("at=2026-01-01T09:30:00", "write the date, the time and the zone: at=2026-01-01T09:30:00Z"),
     ("at=noon", "write the date, the time and the zone: at=2026-01-31T12:00:00Z"),
     ("pause=long", "write a number with its unit: pause=1m30s, pause=500ms"),
+    ("on=True", "write true or false: on=true"), ("on=OFF", "write true or false: on=false"),
+    ("on=1", "write true or false: on=true"), ("on=0", "write true or false: on=false"),
+    ("n=37%", "write a number: n=12.5"), ("count=two", "write a whole number: count=12"),
     ("list=a", #"write a list as JSON: list='["a", "b"]'"#),
   ])
   func `a text of another type has a hint how to write the value`(
@@ -52,6 +56,12 @@ struct ArgumentHintTests {
   ) throws {
     let kind = Kind(name: Samples.kind("k"), data: Self.fields)
     #expect(Session.hint([try Assignment(written)], [], in: kind) == hint)
+  }
+
+  @Test(arguments: ["on=true", "on=false", "n=1.5", "count=7", "text=True", "any=True"])
+  func `a value of the right type has no hint`(written: String) throws {
+    let kind = Kind(name: Samples.kind("k"), data: Self.fields)
+    #expect(Session.hint([try Assignment(written)], [], in: kind) == nil)
   }
 
   @Test(arguments: [

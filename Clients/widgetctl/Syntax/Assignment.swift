@@ -86,7 +86,9 @@ struct Assignment: Hashable {
       let asJSON = "\(key):=@\(path)".asArgument
       return "=@ takes the file as text; write \(asJSON) if it has JSON, such as a number"
     }
-    guard let guessed, value(as: type) == nil, case .value(.string) = source else { return nil }
+    guard let guessed, value(as: type) == nil else { return nil }
+    if case .bool = type, case .value(let value) = source { return adviceForFlag(guessed, value) }
+    guard case .value(.string) = source else { return nil }
     switch type {
     case .timestamp:
       let isDate = RFC3339.timestamp("\(guessed)T00:00:00Z") != nil
@@ -94,11 +96,23 @@ struct Assignment: Hashable {
       let time = isDate ? "\(guessed)T00:00:00Z" : isLocal ? "\(guessed)Z" : "2026-01-31T12:00:00Z"
       return "write the date, the time and the zone: \(key)=\(time)"
     case .duration: return "write a number with its unit: \(key)=1m30s, \(key)=500ms"
+    case .int: return "write a whole number: \(key)=12"
+    case .double: return "write a number: \(key)=12.5"
     case .bytes: return "write \(key):='{\"$bytes\": \"BASE64\"}'"
     case .list: return "write a list as JSON: \(key)='[\"a\", \"b\"]'"
     case .map: return "write a map as JSON: \(key)='{\"a\": 1}'"
     default: return nil
     }
+  }
+
+  /// `write true or false: on=true`. Nil if the value is one of them, or null.
+  private func adviceForFlag(_ guessed: String, _ value: Value) -> String? {
+    switch value {
+    case .bool, .null: return nil
+    default: break
+    }
+    let isFalse = ["false", "no", "off", "0"].contains(guessed.lowercased())
+    return "write true or false: \(key)=\(isFalse ? "false" : "true")"
   }
 
   /// JSON if the whole text is JSON, else text. A whole number outside 64 bits is an error rather
