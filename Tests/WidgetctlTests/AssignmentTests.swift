@@ -78,6 +78,23 @@ struct AssignmentTests {
     #expect(try Assignment("t==@").source == .value(.string("@")))
   }
 
+  @Test(arguments: [
+    ("note=@big", "big"), ("note:=@big", "big"), (#"note=["a\u0000"]"#, "note"),
+    (#"note:={"a": "\u0000"}"#, "note"),
+  ])
+  func `a text with a NUL character is refused with the way to write bytes`(
+    written: String, place: String
+  ) throws {
+    let assignment = try Assignment(written)
+    let failure = #expect(throws: CommandFailure.self) {
+      try assignment.value { _ in written.contains(":=") ? #""a\u0000""# : "a\u{0}" }
+    }
+    #expect(failure?.exit == .invalidArgument)
+    #expect(
+      failure?.message == "\(place): text cannot have a NUL character; write bytes as "
+        + #"note:='{"$bytes": "BASE64"}'"#)
+  }
+
   @Test func `a folder in place of a file is named with the next step`() {
     let failure = #expect(throws: CommandFailure.self) { try Input.text("/") }
     #expect(failure?.message == "/ is a folder; name a file")

@@ -158,14 +158,39 @@ struct Assignment: Hashable {
   func value(reading read: (_ path: String) throws(CommandFailure) -> String) throws(CommandFailure)
     -> Value
   {
+    let value: Value
     switch source {
-    case .value(let value): return value
-    case .textFile(let path): return .string(try read(path))
+    case .value(let written): value = written
+    case .textFile(let path): value = .string(try read(path))
     case .jsonFile(let path):
       let text = try read(path)
-      do throws(SyntaxFailure) { return try Assignment.json(text, of: key) } catch {
+      do throws(SyntaxFailure) { value = try Assignment.json(text, of: key) } catch {
         throw CommandFailure(.invalidArgument, "\(path): \(error.reason)")
       }
+    }
+    guard !value.hasNUL else {
+      let place =
+        switch source {
+        case .value: key
+        case .textFile(let path), .jsonFile(let path): path
+        }
+      throw CommandFailure(
+        .invalidArgument,
+        "\(place): text cannot have a NUL character; write bytes as \(key):='{\"$bytes\": "
+          + "\"BASE64\"}'")
+    }
+    return value
+  }
+}
+
+extension Value {
+  /// Whether a text in the value has a NUL character. Messages cannot carry it.
+  fileprivate var hasNUL: Bool {
+    switch self {
+    case .string(let text): text.utf8.contains(0)
+    case .list(let elements): elements.contains(where: \.hasNUL)
+    case .map(let map): map.entries.contains { $0.key.utf8.contains(0) || $0.value.hasNUL }
+    default: false
     }
   }
 }
