@@ -14,6 +14,7 @@ struct FieldWordsTests {
     ("widget.parameters[zone]", "--param zone"),
     ("parameters[zone]", "--set zone"),
     ("family", "--family"),
+    ("min_interval", "--min-interval"),
     ("selector.labels[a]", "--selector a"),
     ("payload[button]", "the event's field button"),
     ("payload[values][title]", "the form's value title"),

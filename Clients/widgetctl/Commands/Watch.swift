@@ -55,9 +55,9 @@ struct WatchCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Minimum time between two change frames. Changes in between are merged.",
+      "Minimum time between two change frames, at most 60s. Changes in between are merged.",
       valueName: "duration"),
-    transform: parseDuration)
+    transform: parseMinInterval)
   var minInterval: Duration?
 
   @Option(
@@ -268,4 +268,13 @@ struct RedactedOption: ParsableArguments {
       nor data.
       """)
   var redacted = false
+}
+
+/// The daemon refuses longer times.
+@Sendable private func parseMinInterval(_ text: String) throws -> Duration {
+  let interval = try parseDuration(text)
+  guard interval <= .seconds(60) else {
+    throw ValidationError("write at most 60s, such as 500ms")
+  }
+  return interval
 }

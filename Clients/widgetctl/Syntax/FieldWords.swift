@@ -40,6 +40,7 @@ enum FieldWords {
     "dismiss_after": "--dismiss",
     "family": "--family",
     "lifetime": "--lifetime",
+    "min_interval": "--min-interval",
     "name": "the event's name",
     "node_id": "the node",
     "parameters": "--set",
