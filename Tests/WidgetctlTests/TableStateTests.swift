@@ -165,6 +165,18 @@ struct TableStateTests {
     #expect(row(24) == "w   unregistered    n=1")
   }
 
+  @Test(arguments: [24, 40, 60, 70, 76, 78, 79, 80, 100])
+  func `a row says once that the kind is not registered`(width: Int) throws {
+    let widget = Samples.unregistered {
+      $0.id = Samples.id(Self.longID)
+      $0.data = ["n": .int(1)]
+    }
+    let text = Table.of([widget], now: Samples.time(1060)).text(width: width, Samples.plain)
+    let row = try #require(Self.rows(text, width).first)
+    #expect(row.ranges(of: "unreg").count == 1, "\(row)")
+    #expect(row.contains("unregistered"), "\(row)")
+  }
+
   // MARK: - Others
 
   @Test(arguments: widths)

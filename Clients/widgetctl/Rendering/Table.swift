@@ -74,8 +74,9 @@ struct Table {
     guard let state, hidesKeyword(layout) else { return lines(layout, painter) }
     var table = self
     for row in rows.indices where state < rows[row].count {
-      for cell in rows[row] where !cell.keyword.isEmpty {
+      for (column, cell) in rows[row].enumerated() where !cell.keyword.isEmpty {
         table.rows[row][state].add(word: cell.keyword)
+        table.rows[row][column].dropKeyword()
       }
     }
     return table.lines(table.layout(for: width), painter)

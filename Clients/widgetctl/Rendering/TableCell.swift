@@ -50,6 +50,12 @@ extension Table {
       text += text.isEmpty ? word : ",\(word)"
     }
 
+    /// Removes the keyword in parentheses from the end of the text, because the state shows it.
+    mutating func dropKeyword() {
+      let end = " (\(keyword))"
+      if text.hasSuffix(end) { text.removeLast(end.count) }
+    }
+
     func cut(toColumns limit: Int) -> String {
       guard text.columns > limit else { return text }
       let words = rankedWords
