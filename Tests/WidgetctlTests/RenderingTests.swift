@@ -186,6 +186,22 @@ struct TableTests {
         == "ID  KIND  STATE  REVISION  AGE  DATA\n")
   }
 
+  @Test func `a terminal has one message for a list without widgets`() {
+    func text(width: Int?, isNoted: Bool) -> [String] {
+      let printer = Printer(format: .table, painter: Samples.plain, width: width)
+      return [
+        printer.table(of: [], isNoted: isNoted),
+        printer.table(of: ["data.n"], in: [], mask: .all, isNoted: isNoted),
+      ]
+    }
+    #expect(text(width: 80, isNoted: false) == ["no widgets\n", "no widgets\n"])
+    // The note is on standard error.
+    #expect(text(width: 80, isNoted: true) == ["", ""])
+    #expect(
+      text(width: nil, isNoted: true)
+        == ["ID  KIND  STATE  REVISION  AGE  DATA\n", "ID  KIND  data.n\n"])
+  }
+
   @Test func `columns of fields outside the read mask are empty`() throws {
     let mask = try ReadMask(paths: ["data.n"])
     let table = Table.of([mask.filter(Samples.widget)], now: Samples.time(1060), mask: mask)

@@ -60,6 +60,7 @@ struct ListCommand: AsyncParsableCommand {
       await facts.look(for: widgets.map(\.widget), session)
       providers = facts
     }
+    let isNoted = !(selection.isEmpty && ids.isEmpty)
     session.printer.print(
       list: widgets.map {
         $0.widget.document(etag: $0.etag, mask: mask, stored: $0.storedTimeline)
@@ -70,10 +71,12 @@ struct ListCommand: AsyncParsableCommand {
         return "no widget has failed\n"
       }
       guard fields.paths.isEmpty else {
-        return session.printer.table(of: fields.paths, in: widgets, mask: mask)
+        return session.printer.table(
+          of: fields.paths, in: widgets, mask: mask, isNoted: isNoted)
       }
       return session.printer.table(
-        of: widgets.map(\.widget), mask: mask, reasons: true, providers: providers)
+        of: widgets.map(\.widget), mask: mask, reasons: true, providers: providers,
+        isNoted: isNoted)
     }
     let missing = try await session.missing(ids, beside: Set(found.map(\.widget.id)))
     let existing = ids.filter { !missing.contains($0) }
@@ -144,19 +147,23 @@ extension Printer {
   ///   - mask: the requested fields.
   ///   - reasons: whether the data of a failed widget begins with the reason.
   ///   - providers: with them, the data of a stale widget begins with the reason, too.
+  ///   - isNoted: whether a note on standard error says that there are none.
   func table(
     of widgets: [Widget], mask: ReadMask = .all, reasons: Bool = false,
-    providers: ProviderFacts? = nil
+    providers: ProviderFacts? = nil, isNoted: Bool = false
   ) -> String {
-    if widgets.isEmpty, width != nil { return "no widgets\n" }
+    if widgets.isEmpty, width != nil { return isNoted ? "" : "no widgets\n" }
     return Table.of(
       widgets, now: .wallClock(), mask: mask, reasons: reasons, providers: providers
     ).text(width: width, painter)
   }
 
-  /// A table of the fields of `--field`. On a terminal, a message if there are no widgets.
-  func table(of paths: [String], in widgets: [TaggedWidget], mask: ReadMask) -> String {
-    if widgets.isEmpty, width != nil { return "no widgets\n" }
+  /// A table of the fields of `--field`. On a terminal, a message if there are no widgets, unless a
+  /// note on standard error says so.
+  func table(
+    of paths: [String], in widgets: [TaggedWidget], mask: ReadMask, isNoted: Bool = false
+  ) -> String {
+    if widgets.isEmpty, width != nil { return isNoted ? "" : "no widgets\n" }
     let rows = widgets.map {
       (
         widget: $0.widget,

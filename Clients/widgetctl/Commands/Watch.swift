@@ -236,10 +236,13 @@ struct WatchCommand: AsyncParsableCommand {
           ])
         }
       ) {
-        paths.isEmpty
-          ? session.printer.table(of: mirror.widgets, mask: mask, reasons: true)
+        let isNoted = !(selection.isEmpty && ids.isEmpty)
+        return paths.isEmpty
+          ? session.printer.table(
+            of: mirror.widgets, mask: mask, reasons: true, isNoted: isNoted)
           : session.printer.table(
-            of: paths, in: mirror.widgets.map { TaggedWidget(widget: $0) }, mask: mask)
+            of: paths, in: mirror.widgets.map { TaggedWidget(widget: $0) }, mask: mask,
+            isNoted: isNoted)
       }
       if mirror.widgets.isEmpty, !selection.isEmpty {
         await selection.noteNothing(of: ids, in: session, isRedacted: options.isRedacted)
