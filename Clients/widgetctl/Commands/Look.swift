@@ -181,9 +181,9 @@ struct FieldOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Only this field of each widget; may be repeated: data.KEY, parameters.KEY, or a field's \
-      name, such as data, labels, state, position. Tables and `get` also show a part of a value: \
-      data.status.save.state, data.load[0]. `get` also shows labels.KEY. JSON has the whole value. In tables and `get`, error \
-      is every failure of the widget, also of its content, timeline or activity.
+      name, such as data, labels, state, position. Tables and `get` also show labels.KEY, and a \
+      part of a value: data.status.save.state, data.load[0]. JSON has the whole value. In tables \
+      and `get`, error is every failure of the widget, also of its content, timeline or activity.
       """, valueName: "path"))
   var paths: [String] = []
 
