@@ -5,6 +5,14 @@ extension BundleScope {
   /// The variables, in the order of their slots.
   enum Slot: Int, CaseIterable {
     case data, parameters, status, widget, event, result, error, now, bundle, nodes
+
+    /// Whether only a host has a value for the variable.
+    var needsHost: Bool {
+      switch self {
+      case .status, .result, .error, .bundle: true
+      case .data, .parameters, .widget, .event, .now, .nodes: false
+      }
+    }
   }
 
   /// The data key that holds the state of sources and actions.

@@ -99,7 +99,9 @@ extension BundleFileReader {
     reading.declareLets(
       object["let"],
       Variables(
-        BundleScope.Slot.allCases.map { ExpressionVariable("\($0)", .dyn) },
+        BundleScope.Slot.allCases.map {
+          ExpressionVariable("\($0)", .dyn, isListed: !$0.needsHost)
+        },
         timeZones: reading.timeZones))
     let named = kinds(object["kinds"])
     let context = BundleContext(

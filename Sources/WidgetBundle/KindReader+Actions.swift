@@ -119,7 +119,7 @@ extension KindReader {
 
   /// The keys that select the action of a step. `set` can also stand beside a key that gives a
   /// result.
-  private static let verbs = [
+  static let verbs = [
     "http", "command", "dbus", "socket", "show", "hide", "enable", "disable", "toggle", "reload",
     "emit", "run", "cancel",
   ]
@@ -368,6 +368,7 @@ extension KindReader {
     var throttle: Duration?
     var minLength: Int?
     var steps: [Step]
+    let problemCount = reading.problems.count
     if case .map(let entries) = item.node.content,
       entries.contains(where: { $0.key == "throttle" || $0.key == "minLength" })
     {
@@ -395,40 +396,14 @@ extension KindReader {
     }
     guard !steps.isEmpty else { return }
     guard context.hasHost else {
-      return reading.reportNeedsHost(item, KindReader.hostWords(item, steps, when))
+      let hasMistake = reading.problems.count > problemCount
+      return reportNeedsHost(item, steps, when, hasMistake: hasMistake)
     }
     triggers.append(
       Trigger(when: when, steps: steps, throttle: throttle, minLength: minLength))
   }
 
   // MARK: - Reducers
-
-  /// The part of a handler that needs a host, in words.
-  private static func hostWords(_ item: Item, _ steps: [Step], _ when: Trigger.When) -> String {
-    switch when {
-    case .load: return "\"load\""
-    case .every: return "\"every\""
-    case .event: break
-    }
-    let own = Set(["throttle", "minLength"])
-    let keys = Set(ObjectShape.action.keys + verbs).union(own).subtracting(["do", "if"])
-    var found: String?
-    func look(_ node: SourceNode) {
-      switch node.content {
-      case .scalar: break
-      case .list(let elements): elements.forEach(look)
-      case .map(let entries):
-        found = found ?? entries.first { keys.contains($0.key) }?.key
-        for entry in entries where entry.key == "do" { look(entry.value) }
-      }
-    }
-    look(item.node)
-    if let found { return "\"\(found)\"" }
-    if steps.contains(where: { if case .action = $0 { true } else { false } }) {
-      return "an \"if\" over several steps"
-    }
-    return "an expression that reads more than data, parameters, event, nodes, widget and now"
-  }
 
   /// The steps as reducers, which the daemon runs in one change with the event. Nil if some steps
   /// do more than change data, or read variables that only the host has.

@@ -320,7 +320,10 @@ final class KindReader {
       .nodes: nodesType,
     ]
     return Variables(
-      BundleScope.Slot.allCases.map { ExpressionVariable("\($0)", types[$0] ?? .dyn) },
+      BundleScope.Slot.allCases.map { slot in
+        ExpressionVariable(
+          "\(slot)", types[slot] ?? .dyn, isListed: context.hasHost || !slot.needsHost)
+      },
       timeZones: reading.timeZones)
   }
 

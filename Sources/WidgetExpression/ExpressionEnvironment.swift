@@ -47,10 +47,13 @@ public struct ExpressionVariable: Hashable, Sendable {
   /// The name, possibly qualified: `data`, `com.example.limit`.
   public let name: String
   public let type: ExpressionType
+  /// Whether hints about other names can name it.
+  public let isListed: Bool
 
-  public init(_ name: String, _ type: ExpressionType = .dyn) {
+  public init(_ name: String, _ type: ExpressionType = .dyn, isListed: Bool = true) {
     self.name = name
     self.type = type
+    self.isListed = isListed
   }
 }
 

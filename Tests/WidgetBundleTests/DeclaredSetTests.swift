@@ -144,6 +144,32 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("set: {n: data.n + event.paylod.by}", "did you mean 'payload'?"),
+    ("set: {m: '1'}", ""), ("set: {n: '\"three\"'}", "convert it with int(…)"),
+    ("set: {n: three}", "there are data, event, nodes, now, parameters, widget"),
+    ("set: {n: bundel}", "there are data, event, nodes, now, parameters, widget"),
+  ])
+  func `a mistake in the step of an if is the only one`(step: String, hint: String) throws {
+    let invalid = try #require(throws: InvalidBundle.self) {
+      try DeclaredSet.read(
+        "{kinds: {k: {data: {n: 0}, on: {add: {if: data.n > 0, do: {\(step)}}}}}}")
+    }
+    #expect(invalid.problems.count == 1, "\(invalid)")
+    #expect(!invalid.description.contains("widgetd-host"), "\(invalid)")
+    #expect(invalid.problems.first?.hint.hasSuffix(hint) == true, "\(invalid)")
+  }
+
+  @Test func `a mistake beside a key that needs a host hides neither`() throws {
+    let invalid = try #require(throws: InvalidBundle.self) {
+      try DeclaredSet.read(
+        "{kinds: {k: {data: {n: 0}, on: {add: {if: dta.n > 0, do: {set: {n: '1'}}, "
+          + "else: {unset: n}}}}}}")
+    }
+    #expect(invalid.problems.map(\.message).contains("\"else\" needs widgetd-host"), "\(invalid)")
+    #expect(invalid.problems.contains { $0.message.contains("'dta'") }, "\(invalid)")
+  }
+
+  @Test(arguments: [
     "permissions: {}", "services: {}", "defaults: {}", "version: 1.0.0", "format: 1",
   ])
   func `keys of a bundle are refused`(key: String) throws {

@@ -133,7 +133,7 @@ extension Checker {
     let code = fail(.unboundVariable, "unknown variable '\(name)'", at: offset)
     // A name is one mistake, however often the expression has it.
     guard reportedNames.insert(name).inserted else { return (Typed(type: .dyn, code: code), nil) }
-    let known = locals.map(\.name) + environment.variables.map(\.name)
+    let known = locals.map(\.name) + environment.variables.filter(\.isListed).map(\.name)
     var hint = hintAtField(name)
     if hint.isEmpty, let advice = ForeignWords.advice(aboutValue: name) { hint = "; \(advice)" }
     if hint.isEmpty { hint = Suggestion.hint(for: name, among: known) }
@@ -152,7 +152,7 @@ extension Checker {
   private func hintAtField(_ name: String) -> String {
     let holders = environment.variables.enumerated().filter { index, holder in
       // A later variable hides earlier ones of its name.
-      declares(holder.type, name) && variable(holder.name) == index
+      holder.isListed && declares(holder.type, name) && variable(holder.name) == index
     }.map { "'\($0.element.name).\(name)'" }
     guard !holders.isEmpty, holders.count <= 3 else { return "" }
     return "; did you mean \(holders.joined(separator: " or "))?"
