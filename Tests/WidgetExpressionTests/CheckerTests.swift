@@ -270,6 +270,8 @@ struct CheckerTests {
       ("1<>2", 2, "did you mean '!='?"), ("2 => 1", 3, "did you mean '>='?"),
       ("1 =< 2", 3, "did you mean '<='?"), ("'a' ++ 'b'", 5, "did you mean '+'?"),
       ("data.name = 'web'", 11, "write == to compare"),
+      ("=data.name", 1, "leave out the = at the start"),
+      (" = data.name", 2, "leave out the = at the start"),
       ("true and true", 6, "write && for 'and'"), ("(true OR false)", 7, "write || for 'OR'"),
       ("data.name == '' or true", 17, "write || for 'or'"), ("not true", 1, "write ! for 'not'"),
       ("not event.x", 1, "write ! for 'not'"), ("not(true)", 1, "write ! for 'not'"),

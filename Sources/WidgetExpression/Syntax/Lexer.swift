@@ -119,6 +119,9 @@ struct Lexer {
     offset += 1
     if let symbol = Token.Symbol(byte) { return symbol }
     switch byte {
+    case UInt8(ascii: "=") where bytes[..<start].allSatisfy({ $0 <= 32 }):
+      // Files mark an expression with this sign.
+      throw ParseFailure("leave out the = at the start", at: start)
     case UInt8(ascii: "="): throw ParseFailure("write == to compare", at: start)
     case UInt8(ascii: "&"): throw ParseFailure("write && for 'and'", at: start)
     case UInt8(ascii: "|"): throw ParseFailure("write || for 'or'", at: start)
