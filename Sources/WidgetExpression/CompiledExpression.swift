@@ -20,7 +20,7 @@ public struct CompiledExpression: Sendable {
 
   /// Nil if each reference is used for its value.
   private let distinctUses: [ExpressionUse]?
-  private let program: Program
+  let program: Program
   private let limits: ExpressionLimits
 
   /// Reads, checks and resolves an expression. O(length of the source) for practical ones.

@@ -72,6 +72,31 @@ struct WhereFailureTests {
     #expect(failure.reason.hasPrefix("'>' does not take string and int"), "\(failure.reason)")
   }
 
+  @Test func `an example has a field with a similar name if a widget has one`() throws {
+    let widgets = try widgets(["n": .int(1)], ["percent": .int(9)], ["percent": .int(8)])
+    let failure = try #require(try noted("data.percnt > 5", widgets))
+    #expect(failure.failed == 3 && failure.id?.rawValue == "w1")
+    #expect(
+      failure.reason
+        == "there is no field 'percnt', in `data.percnt > 5`; did you mean 'percent'?")
+    let redacted = try #require(try noted("data.percnt > 5", widgets, isRedacted: true))
+    #expect(!redacted.text.contains("did you mean"), "\(redacted.text)")
+  }
+
+  @Test func `the example is the widget whose evaluation comes furthest`() throws {
+    let widgets = try widgets(["n": .int(1)], ["percent": .int(9)], ["percnt": .int(9)])
+    let failure = try #require(try noted("data.percent > 5 && data.nme == 'x'", widgets))
+    #expect(failure.failed == 3 && failure.id?.rawValue == "w1")
+    #expect(failure.reason.hasPrefix("there is no field 'nme'; test with has() first"))
+  }
+
+  @Test func `the search for a similar name reads all fields of the map`() throws {
+    let expression = try EvalCommand.compile("data.n > parameters.max && status.a.failed")
+    #expect(
+      WhereFailure.paths(of: expression, hasAllFields: true)
+        == ["data", "data.status", "id", "parameters"])
+  }
+
   @Test func `a selection of several kinds has no failure where a value is missing`() throws {
     let spared = try widgets([:], ["n": .int(9)], ["list": .list([])])
     let condition = "data.n > 5 || data.list[0] > 5"

@@ -198,7 +198,8 @@ struct EvalCommand: AsyncParsableCommand {
     }
     let result: ExpressionValue
     do throws(EvaluationError) { result = try compiled.evaluate(bindings) } catch {
-      throw CommandFailure(.invalidArgument, error.rendered(adding: advice(about: error)))
+      let shown = compiled.corrected(error, bindings) ?? error
+      throw CommandFailure(.invalidArgument, shown.rendered(adding: advice(about: error)))
     }
     guard let value = Value(result) else {
       throw CommandFailure(

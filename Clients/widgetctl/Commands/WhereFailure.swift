@@ -9,7 +9,8 @@ struct WhereFailure: Hashable, Sendable {
   var widgets = 0
   var failed = 0
   /// An example: the first widget for which it failed, and the reason. A widget that only lacks a
-  /// value is the example if there is no other one.
+  /// value is the example if there is no other one. Of these, the example is the widget whose
+  /// evaluation came furthest, with a field of a similar name if there is one.
   var id: WidgetID?
   var reason = ""
   /// Whether the evaluation ended before the last widget.
@@ -38,8 +39,9 @@ struct WhereFailure: Hashable, Sendable {
     _ condition: String, _ others: Selector, changed: Set<WidgetID> = [], sparesLacks: Bool,
     isRedacted: Bool, in session: Session
   ) async -> WhereFailure? {
+    // A field with a similar name is only known with all fields.
     guard let expression = try? EvalCommand.compile(condition),
-      let mask = try? ReadMask(paths: paths(of: expression))
+      let mask = try? ReadMask(paths: paths(of: expression, hasAllFields: !sparesLacks))
     else { return nil }
     let deadline = ContinuousClock.now + timeMax
     var options = limited(session.options)
@@ -67,7 +69,12 @@ struct WhereFailure: Hashable, Sendable {
   }
 
   /// The fields of widgets that an expression reads.
-  static func paths(of expression: CompiledExpression) -> [String] {
+  ///
+  /// - Parameter hasAllFields: whether all fields of data and parameters belong to them, if the
+  ///   expression reads one.
+  static func paths(
+    of expression: CompiledExpression, hasAllFields: Bool = false
+  ) -> [String] {
     var paths: Set = ["id"]
     for reference in expression.references {
       var key: String?
@@ -78,7 +85,8 @@ struct WhereFailure: Hashable, Sendable {
       case ("widget", let key?): paths.insert(key)
       case ("widget", nil):
         paths.formUnion(["family", "labels", "presence", "stale", "error", "activity"])
-      case (let variable, let key?): paths.insert("\(variable).\(key)")
+      case (let variable, let key?):
+        paths.insert(hasAllFields ? variable : "\(variable).\(key)")
       case (let variable, nil): paths.insert(variable)
       }
     }
@@ -111,10 +119,22 @@ struct WhereCheck {
   /// The maximum cost for all widgets, in steps of evaluation.
   static let costMax = 2_000_000
 
-  /// The reason of a failure, and whether the widget only lacks a value.
+  /// The reason of a failure.
   private struct Failure {
     var reason: String
+    /// Whether the widget only lacks a value.
     var isLack = false
+    /// The place where the evaluation of a widget that lacks a value ended.
+    var offset = 0
+    /// Whether a field of the widget has a similar name.
+    var isCorrected = false
+
+    /// Whether it is a better example.
+    func isBefore(_ other: Failure) -> Bool {
+      guard isLack == other.isLack else { return other.isLack }
+      guard offset == other.offset else { return offset > other.offset }
+      return isCorrected && !other.isCorrected
+    }
   }
 
   /// The evaluation for one widget.
@@ -130,6 +150,10 @@ struct WhereCheck {
   /// The changed widgets, and those for which the expression was evaluated.
   private var seen: Set<WidgetID>
   private var evaluations: [Evaluation] = []
+  /// The places at which a field with a similar name was found.
+  private var correctedOffsets: Set<Int> = []
+  /// The remaining searches for a similar name.
+  private var searchesLeft = 200
   private var widgetsLeft = widgetsMax
   private var costLeft: Int
   /// Whether the expression was not evaluated for all widgets.
@@ -176,12 +200,30 @@ struct WhereCheck {
       switch error.reason {
       // The rest of the cost was too little, and nobody knows how much it would have been.
       case .costExceeded: (isPartial, left) = (true, -1)
-      case .noSuchKey, .indexOutOfRange: failure = Failure(reason: reason, isLack: true)
+      case .noSuchKey, .indexOutOfRange:
+        let meant = corrected(error, bindings)
+        failure = Failure(
+          reason: meant?.quoted ?? reason, isLack: true, offset: error.offset,
+          isCorrected: meant != nil)
       default: failure = Failure(reason: reason)
       }
     }
     evaluations.append(Evaluation(id: widget.id, cost: costLeft - left, failure: failure))
     costLeft = left
+  }
+
+  /// The error with the similar name. Nil if there is none, or if an earlier widget had one at the
+  /// same place.
+  private mutating func corrected(
+    _ error: EvaluationError, _ bindings: SlotBindings
+  ) -> EvaluationError? {
+    guard !isRedacted, searchesLeft > 0, !correctedOffsets.contains(error.offset) else {
+      return nil
+    }
+    searchesLeft -= 1
+    let meant = expression.corrected(error, bindings)
+    if meant != nil { correctedOffsets.insert(error.offset) }
+    return meant
   }
 
   /// The widgets for which the expression fails. Nil if there are none.
@@ -192,7 +234,7 @@ struct WhereCheck {
   ///     failed. A selection often has widgets of other kinds, without the value.
   func failure(budget: Int?, sparesLacks: Bool = false) -> WhereFailure? {
     var result = WhereFailure(widgets: evaluations.count + changedCount, isPartial: isPartial)
-    var showsLack = false
+    var shown: Failure?
     for evaluation in evaluations {
       var failure = evaluation.failure
       if let budget, evaluation.cost > budget {
@@ -201,8 +243,8 @@ struct WhereCheck {
       }
       guard let failure, !(failure.isLack && sparesLacks) else { continue }
       result.failed += 1
-      guard result.id == nil || showsLack && !failure.isLack else { continue }
-      (result.id, result.reason, showsLack) = (evaluation.id, failure.reason, failure.isLack)
+      guard shown.map(failure.isBefore) ?? true else { continue }
+      (result.id, result.reason, shown) = (evaluation.id, failure.reason, failure)
     }
     return result.failed > 0 ? result : nil
   }

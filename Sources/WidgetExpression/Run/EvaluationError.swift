@@ -42,7 +42,14 @@ public struct EvaluationError: Error, Hashable, Sendable, CustomStringConvertibl
 
   /// The message and the part of the source that failed, in one line. For places where readers do
   /// not see the source, so that a column number does not help them.
-  public var quoted: String { "\(message), in `\(SourceText(source).group(at: offset))`" }
+  public var quoted: String {
+    let place = ", in `\(SourceText(source).group(at: offset))`"
+    // A question is the end of the line.
+    guard message.hasSuffix("?"), let end = message.firstRange(of: "; ") else {
+      return message + place
+    }
+    return "\(message[..<end.lowerBound])\(place)\(message[end.lowerBound...])"
+  }
 
   /// The reason in words, and the part of the source that failed: `quoted` without values, for
   /// readers who may not see these.
