@@ -345,6 +345,8 @@ struct CommandLineTests {
     for (source, words) in [
       ("kind == 'gauge'", "did you mean 'widget.kind'?"),
       ("widget.knid == ''", "did you mean 'kind'?"),
+      ("widget.state == 'visible'", "did you mean 'visible' or 'enabled'?"),
+      ("widget.hidden", "did you mean 'visible'?"),
     ] {
       let failure = #expect(throws: CommandFailure.self) {
         try EvalCommand.evaluate(source, bindings)

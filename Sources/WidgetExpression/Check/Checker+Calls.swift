@@ -99,6 +99,10 @@ extension Checker {
     guard wantsProblems else {
       return Typed(type: .dyn, code: fail(.unchecked, "no such method '\(name)'", at: offset))
     }
+    if name == "includes", let base = arguments.first, case .list = solver.resolved(base.type) {
+      report(.unknownFunction, "unknown method 'includes'; write x in list", at: offset)
+      return Typed(type: .dyn, code: fail(.unchecked, "no such method '\(name)'", at: offset))
+    }
     return unknownMethod(name, argumentCount: arguments.count, at: offset)
   }
 

@@ -190,7 +190,9 @@ extension Checker {
     case .record(let record):
       if let type = record.fields[field] { return type }
       if record.isOpen { return .dyn }
-      var hint = Suggestion.hint(for: field, among: record.fields.keys)
+      var hint =
+        ForeignWords.advice(aboutField: field, among: record.fields.keys)
+        ?? Suggestion.hint(for: field, among: record.fields.keys)
       if hint.isEmpty, record.fields.count <= 12 {
         hint =
           record.fields.isEmpty

@@ -1,8 +1,11 @@
 /// Operators and words of other languages, for hints. None of them is part of CEL.
 enum ForeignWords {
-  /// Operators that the lexer refuses, with the meant ones. None is the beginning of another.
+  /// Operators that the lexer refuses, with the advice. None is the beginning of another.
   static let symbols = [
-    "===": "==", "!==": "!=", "<>": "!=", "=>": ">=", "=<": "<=", "++": "+",
+    "===": "did you mean '=='?", "!==": "did you mean '!='?", "<>": "did you mean '!='?",
+    "=>": "did you mean '>='?", "=<": "did you mean '<='?", "++": "did you mean '+'?",
+    "=~": "write text.matches('PATTERN')", "~=": "write text.matches('PATTERN')",
+    "!~": "write !text.matches('PATTERN')",
   ]
 
   /// Words for operators, in lower case.
@@ -17,9 +20,23 @@ enum ForeignWords {
   /// Names of functions, methods and macros.
   static let functions = [
     "any": "exists", "some": "exists", "every": "all", "len": "size", "length": "size",
+    "includes": "contains",
     "toString": "string", "str": "string", "float": "double", "toLowerCase": "lowerAscii",
     "toUpperCase": "upperAscii",
   ]
+
+  /// Fields that people expect of a widget, with the existing ones.
+  private static let fields = [
+    "state": ["visible", "enabled"], "presence": ["visible", "enabled"], "hidden": ["visible"],
+    "shown": ["visible"], "disabled": ["enabled"],
+  ]
+
+  /// `; did you mean 'visible' or 'enabled'?` for a field such as `state`. Nil for other fields, and
+  /// if one of the meant fields does not exist.
+  static func advice(aboutField name: String, among names: some Collection<String>) -> String? {
+    guard let meant = fields[name], meant.allSatisfy({ names.contains($0) }) else { return nil }
+    return "; did you mean \(meant.map { "'\($0)'" }.joined(separator: " or "))?"
+  }
 
   /// `write && for 'and'`. Nil if the word stands for no operator.
   static func advice(aboutOperator word: String) -> String? {

@@ -104,13 +104,12 @@ struct Lexer {
 
   private mutating func symbol(_ byte: UInt8) throws(ParseFailure) -> Token.Symbol {
     let start = offset
-    if let second = peek(1), "=<>+".utf8.contains(second),
+    if let second = peek(1), "=<>+~".utf8.contains(second),
       let foreign = ForeignWords.symbols.first(where: {
         bytes[start...].starts(with: $0.key.utf8)
       })
     {
-      throw ParseFailure(
-        "unknown operator '\(foreign.key)'; did you mean '\(foreign.value)'?", at: start)
+      throw ParseFailure("unknown operator '\(foreign.key)'; \(foreign.value)", at: start)
     }
     if let second = peek(1), let symbol = Token.Symbol(byte, second) {
       offset += 2
