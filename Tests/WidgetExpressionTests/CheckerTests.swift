@@ -297,8 +297,11 @@ struct CheckerTests {
       ("data.load.every(x, x > 1.0)", 11, "unknown method 'every'; did you mean 'all'?"),
       ("len(data.load)", 1, "unknown function 'len'; did you mean 'size'?"),
       ("data.load.length()", 11, "unknown method 'length'; did you mean 'size'?"),
-      ("data.name.length > 1", 11, "has no fields such as 'length'; write size(x)"),
-      ("data.load.length", 11, "has no fields such as 'length'; write size(x)"),
+      ("data.name.length > 1", 11, "has no fields such as 'length'; write size(data.name)"),
+      ("[data.load.length]", 12, "has no fields such as 'length'; write size(data.load)"),
+      ("data['name'].length", 14, "has no fields such as 'length'; write size(x)"),
+      ("string(1).length", 11, "has no fields such as 'length'; write size(x)"),
+      ("'a'.length", 5, "has no fields such as 'length'; write size(x)"),
       ("data.load[0].toString()", 14, "unknown method 'toString'; write string(x)"),
       ("str(1)", 1, "unknown function 'str'; did you mean 'string'?"),
       ("data.name.toLowerCase()", 11, "did you mean 'lowerAscii'?"),
@@ -339,9 +342,25 @@ struct CheckerTests {
 
   @Test func `the length of a value that is not known before is size if it has one`() {
     let text = #expect(throws: EvaluationError.self) { try Sample.value("theme.accent.length") }
-    #expect(text?.message == "a value of kind string has no field 'length'; write size(x)")
+    #expect(
+      text?.message == "a value of type string has no field 'length'; write size(theme.accent)")
     let number = #expect(throws: EvaluationError.self) { try Sample.value("event.x.length") }
-    #expect(number?.message == "a value of kind int has no field 'length'")
+    #expect(number?.message == "a value of type int has no field 'length'")
+  }
+
+  @Test(
+    arguments: [
+      ("a.length", 2, "a"), ("a.b[0].c.length", 9, "a.b[0].c"), ("a+b.length", 4, "b"),
+      ("[a.length", 3, "a"), ("f(x).length", 5, nil), ("f(x).y.length", 7, nil),
+      ("a['b'].length", 7, nil), ("`a`.length", 4, nil), (".a.length", 3, nil),
+      ("a. length", 3, nil), (String(repeating: "a", count: 64) + ".b", 65, "a…"),
+      (String(repeating: "a", count: 70) + ".b", 71, nil), ("a", 9, nil), (".b", 1, nil),
+    ] as [(String, Int, String?)])
+  func `the value before a field is found if it is short and simple`(
+    source: String, offset: Int, operand: String?
+  ) {
+    let expected = operand == "a…" ? String(repeating: "a", count: 64) : operand
+    #expect(SourceText(source).operand(before: offset) == expected)
   }
 
   @Test func `all mistakes are reported in order, up to a limit`() throws {

@@ -205,7 +205,9 @@ extension Checker {
       report(
         .noSuchOverload,
         "a value of type \(solver.final(other)) has no fields such as '\(field)'"
-          + ForeignWords.advice(aboutField: field, hasSize: Self.hasSize(other)), at: offset)
+          + ForeignWords.advice(
+            aboutField: field, hasSize: Self.hasSize(other), of: source.operand(before: offset)),
+        at: offset)
       return .dyn
     }
   }

@@ -100,9 +100,11 @@ struct Evaluator: ~Copyable {
     guard case .map(let map) = base else {
       throw error(
         .noSuchOverload,
-        "a value of kind \(base.kind.shortName) has no field '\(name)'"
+        "a value of type \(base.kind.shortName) has no field '\(name)'"
           + ForeignWords.advice(
-            aboutField: name, hasSize: [.string, .bytes, .list].contains(base.kind)), node)
+            aboutField: name, hasSize: [.string, .bytes, .list].contains(base.kind),
+            of: SourceText(program.source).operand(before: Int(program.offsets[Int(node)]))),
+        node)
     }
     guard let value = map.field(named: name) else {
       throw error(
@@ -140,7 +142,7 @@ struct Evaluator: ~Copyable {
       return value
     default:
       throw error(
-        .noSuchOverload, "a value of kind \(base.kind.shortName) has no elements", node)
+        .noSuchOverload, "a value of type \(base.kind.shortName) has no elements", node)
     }
   }
 
@@ -148,7 +150,7 @@ struct Evaluator: ~Copyable {
     switch key {
     case .string(let text) where text.utf8.count > 60: "of that text"
     case .bool, .int, .uint, .double, .string: SyntaxPrinter.literal(key)
-    default: "of kind \(key.kind.shortName)"
+    default: "of type \(key.kind.shortName)"
     }
   }
 

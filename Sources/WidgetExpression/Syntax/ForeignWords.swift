@@ -67,8 +67,13 @@ enum ForeignWords {
 
   /// `; write size(x)` for a field such as `length`. Empty for other names.
   ///
-  /// - Parameter hasSize: whether the value that lacks the field has a size.
-  static func advice(aboutField name: String, hasSize: Bool) -> String {
-    hasSize && functions[name] == "size" ? "; write size(x)" : ""
+  /// - Parameters:
+  ///   - hasSize: whether the value that lacks the field has a size.
+  ///   - operand: this value, as written. Nil if it is long.
+  static func advice(
+    aboutField name: String, hasSize: Bool, of operand: @autoclosure () -> String?
+  ) -> String {
+    guard hasSize, functions[name] == "size" else { return "" }
+    return "; write size(\(operand() ?? "x"))"
   }
 }

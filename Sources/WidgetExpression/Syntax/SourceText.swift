@@ -52,6 +52,37 @@ struct SourceText: Sendable {
     return SourceExcerpt.visible(shownBefore + shownAfter)
   }
 
+  private static let operandBytesMax = 64
+
+  /// The value before the dot of a field, such as `data.name` in `data.name.length`. Nil if it is
+  /// long, or has more than names and indexes.
+  ///
+  /// - Parameter offset: the offset of the field's name.
+  func operand(before offset: Int) -> String? {
+    let bytes = Array(text.utf8.prefix(max(0, offset)).suffix(Self.operandBytesMax + 2))
+    guard bytes.last == UInt8(ascii: ".") else { return nil }
+    let end = bytes.count - 1
+    var start = end
+    var depth = 0
+    while start > 0 {
+      let byte = bytes[start - 1]
+      if byte == UInt8(ascii: "]") {
+        depth += 1
+      } else if byte == UInt8(ascii: "["), depth > 0 {
+        depth -= 1
+      } else if !isLetter(byte), !isDigit(byte), byte != UInt8(ascii: ".") {
+        break
+      }
+      start -= 1
+    }
+    guard start < end, depth == 0, isLetter(bytes[start]) else { return nil }
+    let isWhole =
+      start == 0
+      ? offset <= bytes.count
+      : bytes[start - 1] < 128 && !")]}'\"`".utf8.contains(bytes[start - 1])
+    return isWhole ? String(decoding: bytes[start..<end], as: UTF8.self) : nil
+  }
+
   private func line(at offset: Int) -> (line: (text: String, start: Int), number: Int) {
     let bytes = text.utf8
     var start = bytes.startIndex
