@@ -8,7 +8,7 @@ import WidgetTimers
 /// `eval`: evaluates an expression.
 struct EvalCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "eval", abstract: "Evaluate an expression as in a kind.",
+    commandName: "eval", abstract: "Evaluate an expression.",
     discussion: """
       Expressions are CEL. The expression can read `now`. --data FILE gives the variable `data`; \
       --parameters and --event do the same for theirs. Each file has a JSON or YAML object. \
@@ -21,6 +21,10 @@ struct EvalCommand: AsyncParsableCommand {
       and `widget` with `stale` and `error`, like --where of other commands. `entry` is then the \
       current entry of the widget's timeline. A variable that no option gives has no value: for \
       an empty `data`, give --data a file with {}.
+
+      The command does not know the types of the kind's fields. So it accepts expressions that a \
+      kind refuses: a comparison of a double with an int by ==, and has() of a field that the kind \
+      does not declare. `widgetctl apply` and `widgetctl bundle validate` check these.
 
       If the expression has a mistake or its evaluation fails, the command prints the place and \
       exits with status 10. Put `--` before an expression \
