@@ -72,6 +72,9 @@ enum Main {
     {
       message = words
     }
+    if isUsage, let advice = ExpressionUsage.advice(about: message, arguments) {
+      message += "; \(advice)"
+    }
     if isJSON || !isUsage {
       report(CommandFailure(status, message), isJSON: isJSON)
     } else {
