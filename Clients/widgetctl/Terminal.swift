@@ -1,5 +1,6 @@
 import Glibc
 import WidgetClient
+import WidgetExpression
 import WidgetModel
 import WidgetProcess
 
@@ -17,6 +18,14 @@ enum Terminal {
     var size = winsize()
     guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 else { return (80, 24) }
     return (size.ws_col > 0 ? Int(size.ws_col) : 80, size.ws_row > 0 ? Int(size.ws_row) : 24)
+  }
+
+  /// The columns of the terminal of standard error; nil if it is no terminal.
+  static var errorWidth: Int? {
+    guard errorIsTerminal else { return nil }
+    var size = winsize()
+    guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+    return Int(size.ws_col)
   }
 
   /// A variable of the environment; nil if it is not set or empty.
@@ -80,8 +89,12 @@ enum Output {
     exit(ExitStatus(errno: error).rawValue)
   }
 
-  /// Writes text to standard error. Ignores failures, because no other output can report them.
-  static func writeError(_ text: String) { _ = write(text, to: STDERR_FILENO) }
+  /// Writes text to standard error, with excerpts that fit into a terminal. Ignores failures,
+  /// because no other output can report them.
+  static func writeError(_ text: String) {
+    let columns = text.contains("^\n") ? Terminal.errorWidth : nil
+    _ = write(columns.map { SourceExcerpt.fitted(text, columns: $0) } ?? text, to: STDERR_FILENO)
+  }
 
   /// Prints warnings about possible mistakes in a request that succeeded.
   static func warn(_ warnings: [RequestWarning]) {
