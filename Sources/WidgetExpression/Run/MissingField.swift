@@ -25,8 +25,8 @@ extension CompiledExpression {
     return nil
   }
 
-  /// The value of a variable or of a part of it. Nil for other nodes, such as calls and the variables
-  /// of macros.
+  /// The value of a variable or of a part of it. Nil for other nodes, such as calls and the
+  /// variables of macros.
   private func value(
     of node: Int, in tree: SyntaxTree, _ bindings: some ExpressionBindings
   ) -> ExpressionValue? {

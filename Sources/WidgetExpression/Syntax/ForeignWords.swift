@@ -31,8 +31,8 @@ enum ForeignWords {
     "shown": ["visible"], "disabled": ["enabled"],
   ]
 
-  /// `; did you mean 'visible' or 'enabled'?` for a field such as `state`. Nil for other fields, and
-  /// if one of the meant fields does not exist.
+  /// `; did you mean 'visible' or 'enabled'?` for a field such as `state`. Nil for other fields,
+  /// and if one of the meant fields does not exist.
   static func advice(aboutField name: String, among names: some Collection<String>) -> String? {
     guard let meant = fields[name], meant.allSatisfy({ names.contains($0) }) else { return nil }
     return "; did you mean \(meant.map { "'\($0)'" }.joined(separator: " or "))?"

@@ -1,4 +1,5 @@
-/// Excerpts in narrow terminals. The program that makes an excerpt often does not know the terminal.
+/// Excerpts in narrow terminals. The program that makes an excerpt often does not know the
+/// terminal.
 extension SourceExcerpt {
   private static let cellsLeast = 8
 
