@@ -201,7 +201,7 @@ struct SelectorOptions: ParsableArguments {
 
   @Option(
     name: .customLong("kind"), help: ArgumentHelp("Only widgets of this kind; may be repeated."),
-    transform: parseKind)
+    completion: kindCompletion, transform: parseKind)
   var kinds: [KindName] = []
 
   @Option(
@@ -398,20 +398,6 @@ extension [Assignment] {
 
 extension [LabelAssignment] {
   var labels: Labels { Labels(map { (key: $0.key, value: $0.value) }) }
-}
-
-/// Completes ids with those of the daemon's widgets. Completes none if the daemon does not answer
-/// at once.
-let idCompletion = CompletionKind.custom { words, _, prefix in
-  let option = words.lastIndex(of: "--socket").flatMap { index in
-    words.indices.contains(index + 1) ? words[index + 1] : nil
-  }
-  guard let path = try? SocketPath.discover(explicit: option) else { return [] }
-  let client = WidgetClient(socketPath: path)
-  let request = ListWidgetsRequest(pageSize: 1000, readMask: .idsOnly)
-  // A shell shows no errors during completion. Without an answer, there is no completion.
-  let answer = try? await client.listWidgets(request, options: CallOptions(timeout: .seconds(1)))
-  return (answer?.widgets ?? []).map(\.widget.id.rawValue).filter { $0.hasPrefix(prefix) }
 }
 
 extension ReadMask {

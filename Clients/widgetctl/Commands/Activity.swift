@@ -121,7 +121,8 @@ struct ActivityStartCommand: AsyncParsableCommand {
   @Option(help: "The name of the task: the parameter `title`.")
   var title: String?
 
-  @Option(help: "The widget's kind. Default: activity.", transform: parseKind)
+  @Option(
+    help: "The widget's kind. Default: activity.", completion: kindCompletion, transform: parseKind)
   var kind: KindName = .activity
 
   @OptionGroup var options: NewWidgetOptions

@@ -360,7 +360,7 @@ struct BundleRollbackCommand: AsyncParsableCommand {
         widgetctl bundle rollback clock --to 1.2.0
       """)
 
-  @Argument(help: "The bundle's id.")
+  @Argument(help: "The bundle's id.", completion: bundleCompletion)
   var id: String
 
   @Option(

@@ -21,7 +21,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
         widgetctl bundle rm mine --force
       """)
 
-  @Argument(help: "The bundles' ids.")
+  @Argument(help: "The bundles' ids.", completion: bundleCompletion)
   var ids: [String]
 
   @Flag(help: "Also delete files that you wrote into the folder, and replaced bundles.")

@@ -20,7 +20,7 @@ struct BundleSetCommand: AsyncParsableCommand {
         widgetctl bundle set weather unit=F --remote
       """)
 
-  @Argument(help: "The bundle's id.")
+  @Argument(help: "The bundle's id.", completion: bundleCompletion)
   var id: String
 
   @Argument(

@@ -24,7 +24,7 @@ struct BundleTraceCommand: AsyncParsableCommand {
           | jq -r 'select(.subject == "source").text'
       """)
 
-  @Argument(help: "The bundle's id.")
+  @Argument(help: "The bundle's id.", completion: bundleCompletion)
   var id: String
 
   @Option(

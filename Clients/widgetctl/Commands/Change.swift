@@ -18,11 +18,12 @@ struct AddCommand: AsyncParsableCommand {
         widgetctl add clock --recommendation tokyo
       """)
 
-  @Argument(help: "The widget's kind.", transform: parseKind)
+  @Argument(help: "The widget's kind.", completion: kindCompletion, transform: parseKind)
   var kind: KindName
 
   @Argument(
-    help: ArgumentHelp("Data values.", valueName: "key=value"), transform: parseAssignment)
+    help: ArgumentHelp("Data values.", valueName: "key=value"), completion: newDataCompletion,
+    transform: parseAssignment)
   var data: [Assignment] = []
 
   @Option(
@@ -115,7 +116,8 @@ struct SetCommand: AsyncParsableCommand {
   var id: WidgetID
 
   @Argument(
-    help: ArgumentHelp("Data values.", valueName: "key=value"), transform: parseAssignment)
+    help: ArgumentHelp("Data values.", valueName: "key=value"), completion: dataCompletion,
+    transform: parseAssignment)
   var data: [Assignment] = []
 
   @Option(

@@ -157,7 +157,9 @@ struct CompletionCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "completion", abstract: "Print a completion script for bash, zsh or fish.",
     discussion: """
-      The script completes commands, options, and the ids of widgets.
+      The script completes commands and options. It asks the daemon for ids, kinds, nodes, \
+      events, data keys, inputs of forms, bundles and tokens of the theme. If the daemon does not \
+      answer within a second, the script does not complete these names.
 
       Examples:
         source <(widgetctl completion bash)
@@ -175,7 +177,7 @@ struct CompletionCommand: ParsableCommand {
     })
   var shell: CompletionShell
 
-  func run() { Output.write(Widgetctl.completionScript(for: shell) + "\n") }
+  func run() { Output.write(CompletionScript.text(for: shell) + "\n") }
 }
 
 /// `version`: prints versions.

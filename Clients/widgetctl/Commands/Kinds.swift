@@ -213,15 +213,3 @@ struct RemoveKindCommand: AsyncParsableCommand {
         + "until the bundle is loaded again or widgetd-host restores it")
   }
 }
-
-/// Completes with the daemon's kinds.
-let kindCompletion = CompletionKind.custom { words, _, prefix in
-  let option = words.lastIndex(of: "--socket").flatMap { index in
-    words.indices.contains(index + 1) ? words[index + 1] : nil
-  }
-  guard let path = try? SocketPath.discover(explicit: option) else { return [] }
-  let client = WidgetClient(socketPath: path)
-  let answer = try? await client.listKinds(
-    ListKindsRequest(pageSize: 1000), options: CallOptions(timeout: .seconds(1)))
-  return (answer?.kinds ?? []).map(\.kind.name.rawValue).filter { $0.hasPrefix(prefix) }
-}

@@ -184,7 +184,7 @@ struct FieldOptions: ParsableArguments {
       name, such as data, labels, state, position. Tables and `get` also show labels.KEY, and a \
       part of a value: data.status.save.state, data.load[0]. JSON has the whole value. In tables \
       and `get`, error is every failure of the widget, also of its content, timeline or activity.
-      """, valueName: "path"))
+      """, valueName: "path"), completion: fieldCompletion)
   var paths: [String] = []
 
   func validate() throws { _ = try mask() }
@@ -227,11 +227,11 @@ struct FieldOptions: ParsableArguments {
     do throws(ReadMask.UnknownPath) {
       return try ReadMask(paths: paths.flatMap(FieldOptions.fields) + needed)
     } catch {
-      let names = ReadMask.Field.allCases.map(\.rawValue) + FieldOptions.ofPresence
-      let nearest = error.path.closest(among: names).map { "did you mean \"\($0)\"? " } ?? ""
+      let nearest =
+        error.path.closest(among: FieldOptions.names).map { "did you mean \"\($0)\"? " } ?? ""
       throw ValidationError(
         "--field \(error.path): a widget has no such field; \(nearest)use data.KEY, parameters.KEY, "
-          + "labels.KEY or one of " + names.joined(separator: ", "))
+          + "labels.KEY or one of " + FieldOptions.names.joined(separator: ", "))
     }
   }
 
@@ -260,6 +260,8 @@ struct FieldOptions: ParsableArguments {
 
   /// The fields of a widget's presence in documents.
   private static let ofPresence = ["state", "visible", "enabled"]
+  /// All names of whole fields.
+  static let names = ReadMask.Field.allCases.map(\.rawValue) + ofPresence
 
   /// The paths of a read mask that cover a path.
   private static func fields(_ path: String) -> [String] {

@@ -77,7 +77,7 @@ struct SnapshotCommand: AsyncParsableCommand {
 
 /// The kind and family of a preview, and how it is printed.
 struct PreviewOptions: ParsableArguments {
-  @Argument(help: "The kind.", transform: parseKind)
+  @Argument(help: "The kind.", completion: kindCompletion, transform: parseKind)
   var kind: KindName
 
   @Option(

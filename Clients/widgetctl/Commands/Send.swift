@@ -38,12 +38,14 @@ struct SendCommand: AsyncParsableCommand {
   @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
   var id: WidgetID
 
-  @Argument(help: ArgumentHelp("The event's name: click, toggle, submit, …", valueName: "event"))
+  @Argument(
+    help: ArgumentHelp("The event's name: click, toggle, submit, …", valueName: "event"),
+    completion: eventCompletion)
   var name: String?
 
   @Argument(
     help: ArgumentHelp("The event's payload.", valueName: "key=value"),
-    transform: parseAssignment)
+    completion: payloadCompletion, transform: parseAssignment)
   var payload: [Assignment] = []
 
   @Option(
@@ -60,7 +62,7 @@ struct SendCommand: AsyncParsableCommand {
       The value of an input of the form; may be repeated. If the input takes a file, name=@file \
       uploads the file.
       """, valueName: "name=value"),
-    transform: parseAssignment)
+    completion: inputCompletion, transform: parseAssignment)
   var values: [Assignment] = []
 
   @Option(

@@ -292,14 +292,3 @@ func parseThemeAssignment(_ text: String) throws -> ThemeAssignment {
     throw ValidationError("\(error)")
   }
 }
-
-/// Completes with the theme's tokens.
-let themeTokenCompletion = CompletionKind.custom { words, _, prefix in
-  let option = words.lastIndex(of: "--socket").flatMap { index in
-    words.indices.contains(index + 1) ? words[index + 1] : nil
-  }
-  guard let path = try? SocketPath.discover(explicit: option) else { return [] }
-  let client = WidgetClient(socketPath: path)
-  let answer = try? await client.getTheme(options: CallOptions(timeout: .seconds(1)))
-  return (answer?.theme.values.keys.sorted() ?? []).filter { $0.hasPrefix(prefix) }
-}

@@ -342,20 +342,6 @@ extension Table {
   }
 }
 
-/// Completes the nodes of the widget on the command line.
-let nodeCompletion = CompletionKind.custom { words, _, prefix in
-  let option = words.lastIndex(of: "--socket").flatMap { index in
-    words.indices.contains(index + 1) ? words[index + 1] : nil
-  }
-  guard let command = words.firstIndex(of: "send"),
-    let id = words[(command + 1)...].lazy.compactMap({ WidgetID($0) }).first,
-    let path = try? SocketPath.discover(explicit: option)
-  else { return [] }
-  let answer = try? await WidgetClient(socketPath: path).getWidget(
-    GetWidgetRequest(id: id), options: CallOptions(timeout: .seconds(1)))
-  return (answer?.widget.content?.nodes ?? []).map(\.id).filter { $0.hasPrefix(prefix) }
-}
-
 /// Finds the families of kinds whose widgets have no content, and the providers of stale widgets.
 struct KindNames: Sendable {
   /// The daemon's facts about the providers of stale widgets.
