@@ -55,14 +55,13 @@ enum CompletionScript {
   private static func bash(_ text: String) -> String {
     // "-o filenames" would write `key\=`.
     let added = #"done < <(IFS=$'\n' compgen "${@}" -- "${cur}")"#
-    let text = text.replacing(
-      added,
-      with: added + """
+    let addition = """
 
-            if [[ "${COMPREPLY[0]-}" = *= ]]; then
-                compopt -o nospace +o filenames 2>/dev/null
-            fi
-        """)
+          if [[ "${COMPREPLY[0]-}" = *= ]]; then
+              compopt -o nospace +o filenames 2>/dev/null
+          fi
+      """
+    let text = text.replacing(added, with: added + addition)
     let inner = nested.map { command in
       """
           '2 \(command.name)') names='\(command.inner.joined(separator: " "))' ;;
@@ -74,7 +73,7 @@ enum CompletionScript {
           local names=''
           case "${#unparsed_words[@]} ${unparsed_words[0]}" in
           1\\ *) names='\(commands.map(name).joined(separator: " "))' ;;
-      \(inner.joined())    esac
+      \(inner.joined(separator: ""))    esac
           COMPREPLY=($(compgen -W "${names}" -- "${cur}"))
       }
 
@@ -104,7 +103,7 @@ enum CompletionScript {
           local -a names
           case "${CURRENT} ${words[2]}" in
           2\\ *) names=(\(commands.map(name).joined(separator: " "))) ;;
-      \(inner.joined())    esac
+      \(inner.joined(separator: ""))    esac
           _describe -V '' names
       }
 
@@ -163,6 +162,6 @@ enum CompletionScript {
       help += "and contains -- \(command.name) (__widgetctl_tokens -pc)' -fka '"
       help += command.inner.joined(separator: " ") + "'"
     }
-    return text.replacing(tokens, with: tokens + changes.joined()) + help
+    return text.replacing(tokens, with: tokens + changes.joined(separator: "")) + help
   }
 }
