@@ -167,6 +167,9 @@ struct Printer: Hashable, Sendable {
   /// The columns of the terminal; nil if there is none.
   let width: Int?
 
+  /// Whether errors are JSON, too.
+  var writesJSON: Bool { format == .json || format == .jsonl }
+
   /// Prints a document, or its table in the table format.
   func print(_ document: @autoclosure () -> Value, table: () -> String) {
     Output.write(format == .table ? table() : text(document()))

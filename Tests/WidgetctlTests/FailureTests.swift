@@ -164,6 +164,21 @@ struct FailureTests {
         + #"`widgetctl ls` lists them","metadata":{"widget_id":"a"},"reason":"WIDGET_NOT_FOUND"}}"#)
   }
 
+  @Test func `as JSON a missing widget of a list has its id and the reason`() {
+    let failure = FollowOptions.failure(forMissing: Samples.id("cpus"), among: ["cpu"])
+    #expect(
+      JSONWriter.compact(failure.document)
+        == #"{"error":{"code":"NOT_FOUND","exitCode":3,"message":"no widget \"cpus\"; "#
+        + #"did you mean \"cpu\"?","metadata":{"widget_id":"cpus"},"reason":"WIDGET_NOT_FOUND"}}"#)
+  }
+
+  @Test(
+    arguments: [(.table, false), (.yaml, false), (.json, true), (.jsonl, true)]
+      as [(OutputFormat, Bool)])
+  func `errors are JSON with the formats of JSON`(format: OutputFormat, isJSON: Bool) {
+    #expect(Printer(format: format, painter: Samples.plain, width: nil).writesJSON == isJSON)
+  }
+
   @Test func `as JSON an error has the delay before a retry`() {
     let failure = CommandFailure(
       .status(

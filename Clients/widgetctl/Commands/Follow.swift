@@ -59,8 +59,21 @@ struct FollowOptions: Sendable {
     guard !missing.isEmpty else { return }
     let all = await session.ids()
     for id in missing {
-      Output.writeError("widgetctl: \(missingText(of: id, among: all, waits: waits))\n")
+      if !waits, session.printer.writesJSON, !all.contains(id.rawValue) {
+        Main.report(failure(forMissing: id, among: all), isJSON: true)
+      } else {
+        Output.writeError("widgetctl: \(missingText(of: id, among: all, waits: waits))\n")
+      }
     }
+  }
+
+  /// The failure of a command that does not wait for a widget, and ends with the status of a missing
+  /// one.
+  static func failure(forMissing id: WidgetID, among all: [String]) -> CommandFailure {
+    var failure = CommandFailure(.notFound, missingText(of: id, among: all, waits: false))
+    (failure.code, failure.reason) = (StatusCode.notFound.name, "WIDGET_NOT_FOUND")
+    failure.metadata = ["widget_id": id.rawValue]
+    return failure
   }
 
   /// The message for a widget that a command names and the daemon does not deliver.

@@ -101,7 +101,11 @@ extension FieldOptions {
           continue
         }
         hasDoubts = true
-        Output.writeError("widgetctl: \(words.safeForTerminal)\n")
+        if !waits, session.printer.writesJSON {
+          Main.report(CommandFailure(.notFound, words), isJSON: true)
+        } else {
+          Output.writeError("widgetctl: \(words.safeForTerminal)\n")
+        }
       }
     }
     return hasDoubts
