@@ -152,12 +152,6 @@ struct BarCommand: AsyncParsableCommand {
     }
     // If a command fails, i3blocks shows no output of it. So a block without a daemon prints its problem.
     let follow = FollowOptions(global: global, waits: !once || format == .i3blocks)
-    let session = try follow.session()
-    if !once {
-      Output.endWithReader()
-      // A bar does short work often. With several threads, the threads would wake each other.
-      TaskThreads.limit(to: 1)
-    }
     let (socket, family) = (global.socket, family)
     var board = BarBoard(
       ids: ids, leavesOutStanding: ids.isEmpty && selection.isEmpty,
@@ -165,6 +159,16 @@ struct BarCommand: AsyncParsableCommand {
         BarConfiguration.command(button, widget, part, family: family, socket: socket)
       }, appearance: appearance, columnsMax: maxLength)
     board.isOnce = once
+    let session: Session
+    do throws(CommandFailure) { session = try follow.session() } catch {
+      if once { BarCommand.show(error, board) }
+      throw error
+    }
+    if !once {
+      Output.endWithReader()
+      // A bar does short work often. With several threads, the threads would wake each other.
+      TaskThreads.limit(to: 1)
+    }
     var bar = BarSession(
       session: session, selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
       family: family)
@@ -181,13 +185,18 @@ struct BarCommand: AsyncParsableCommand {
     let (running, first) = (bar, board)
     do {
       try await follow.limited { try await running.run(first) }
-    } catch let failure as CommandFailure
-      where failure.exit == .timedOut && once && format == .i3blocks
-    {
-      board.fail(failure.message)
-      if let text = board.next(DateText(now: .wallClock())) { Output.write(text) }
+    } catch let failure as CommandFailure where failure.exit == .timedOut && once {
+      BarCommand.show(failure, board)
+      guard format == .i3blocks else { throw failure }
       Output.writeError("widgetctl: \(failure.message)\n")
     }
+  }
+
+  /// Prints the text of a bar that has found no daemon.
+  private static func show(_ failure: CommandFailure, _ board: BarBoard) {
+    var board = board
+    board.fail(failure.message)
+    if let text = board.next(DateText(now: .wallClock())) { Output.write(text) }
   }
 
   /// The longest wait for the daemon that knows whether the widgets of a configuration exist.

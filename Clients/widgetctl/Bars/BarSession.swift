@@ -201,11 +201,8 @@ struct BarSession: Sendable {
   private func end(_ state: inout State, with error: any Error) throws {
     let words = BarSession.words(for: error)
     state.board.fail(words, isSelectionWrong: BarSession.isAboutSelection(error))
-    let mustSucceed = isOnce && state.board.encoder.format == .i3blocks
-    if !isOnce || mustSucceed, let text = state.board.next(DateText(now: .wallClock())) {
-      Output.write(text)
-    }
-    guard mustSucceed else { throw error }
+    if let text = state.board.next(DateText(now: .wallClock())) { Output.write(text) }
+    guard isOnce, state.board.encoder.format == .i3blocks else { throw error }
     Output.writeError("widgetctl: \(words)\n")
   }
 
