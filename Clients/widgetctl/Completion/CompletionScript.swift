@@ -139,7 +139,7 @@ enum CompletionScript {
   private static func fish(_ text: String) -> String {
     let tokens = "set -l unparsed_tokens (__widgetctl_tokens -pc)\n"
     let changes = renamed.flatMap { command in
-      command.others.map { other in
+      command.others.map { other -> String in
         if let parent = command.parent {
           """
               test "$unparsed_tokens[2] $unparsed_tokens[3]" = '\(parent) \(other)'; \
