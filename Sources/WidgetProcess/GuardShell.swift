@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 
 /// A shell that outlives this process, for work that a killed process cannot do.
 ///

@@ -1,4 +1,5 @@
 import Synchronization
+import WidgetModel
 
 extension BundleRemote {
   /// The time after which a command reports that it waits for the host. After each further such time,
