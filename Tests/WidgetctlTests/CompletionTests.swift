@@ -103,7 +103,7 @@ struct CompletionTests {
 
   @Test func `every completed field can be read`() throws {
     for name in FieldOptions.names {
-      #expect(throws: Never.self) { try FieldOptions.parse(["--field", name]) }
+      #expect(throws: Never.self) { try FieldOptions.parsed(["--field", name]) }
     }
   }
 

@@ -51,6 +51,6 @@ struct SelectorSyntaxTests {
   func `a selection by labels, family or expression can end`(
     arguments: [String], mayEnd: Bool
   ) throws {
-    #expect(try SelectorOptions.parse(arguments).mayEnd == mayEnd)
+    #expect(try SelectorOptions.parsed(arguments).mayEnd == mayEnd)
   }
 }

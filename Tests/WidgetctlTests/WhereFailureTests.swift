@@ -38,10 +38,10 @@ struct WhereFailureTests {
 
   @Test func `a note about named widgets does not speak of others`() throws {
     let ids = [try #require(WidgetID("mem"))]
-    let condition = try SelectorOptions.parse(["--where", "data.n > 5"])
+    let condition = try SelectorOptions.parsed(["--where", "data.n > 5"])
     #expect(condition.nothing(of: ids) == "no named widget matches --where 'data.n > 5'")
     #expect(condition.nothing(of: []) == "no widget matches --where 'data.n > 5'")
-    let labels = try SelectorOptions.parse(["-l", "panel=top"])
+    let labels = try SelectorOptions.parsed(["-l", "panel=top"])
     #expect(labels.nothing(of: ids) == "no named widget matches the selection")
   }
 

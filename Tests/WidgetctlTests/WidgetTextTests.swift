@@ -271,7 +271,7 @@ struct WidgetTextTests {
   }
 
   @Test func `a table of the field error asks for all failures, and shows no data`() throws {
-    let options = try FieldOptions.parse(["--field", "error"])
+    let options = try FieldOptions.parsed(["--field", "error"])
     let mask = try options.mask(for: .table)
     #expect(mask.wants(.content) && mask.wants(.timeline) && mask.wants(.activity))
     #expect(try !options.mask(for: .json).wants(.content))
