@@ -35,6 +35,9 @@ package struct GuardShell: Sendable {
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
     if let copy { posix_spawn_file_actions_adddup2(&actions, copy, 3) }
+    for descriptor in inheritableDescriptors where descriptor > (copy == nil ? 2 : 3) {
+      posix_spawn_file_actions_addclose(&actions, descriptor)
+    }
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
@@ -54,6 +57,22 @@ package struct GuardShell: Sendable {
       return nil
     }
     return GuardShell(input: ends.writing, process: process)
+  }
+
+  /// The descriptors that exec does not close, such as sockets of libraries. The peers of such sockets
+  /// would see no end while the shell has them.
+  private static var inheritableDescriptors: [CInt] {
+    guard let folder = opendir("/proc/self/fd") else { return [] }
+    defer { closedir(folder) }
+    var found: [CInt] = []
+    while let entry = readdir(folder) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      guard let descriptor = CInt(name), fcntl(descriptor, F_GETFD) == 0 else { continue }
+      found.append(descriptor)
+    }
+    return found
   }
 
   /// Ends the shell without any work.
