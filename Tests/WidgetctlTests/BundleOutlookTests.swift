@@ -202,7 +202,7 @@ struct BundleOutlookTests {
     #expect(
       remark.text
         == "the bundle no longer has the widget \"c2\". Users or actions have set these values on "
-        + "it: data.v; the installation deletes the widget and these values at once, because no "
+        + "it: data.v = 1; the installation deletes the widget and these values at once, because no "
         + "other installed bundle has the widget; to keep the values, leave the widget in the file, "
         + "or add it to the file of another bundle before the installation, with the kind gauge")
     #expect(BundleOutlook.removed(leaving, keeping: [id], by: set) == nil)
