@@ -28,6 +28,23 @@ struct WaitingWidgetTests {
     return one[detail]
   }
 
+  /// Sends an event whose widget the bundle no longer serves.
+  ///
+  /// - Returns: the lines in the log.
+  private func linesOfRefusedFetch(_ scene: inout Scene, _ event: String) throws -> [String] {
+    scene.isBusy = true
+    try scene.event(event)
+    let fetch = try need(
+      scene.taken().compactMap {
+        if case .fetchWidget(let request, _) = $0 { request } else { nil }
+      }.first)
+    scene.tell(.failed(fetch, Failure("FAILED_PRECONDITION", "the bundle does not serve it")))
+    let effects = scene.taken()
+    scene.isBusy = false
+    #expect(!effects.contains { if case .run = $0 { true } else { false } })
+    return effects.compactMap { if case .report(let text) = $0 { text } else { nil } }
+  }
+
   /// The error that `Holds` sets.
   private func showWait(_ scene: inout Scene) throws {
     let cause = Holds.Cause(
@@ -138,14 +155,15 @@ struct WaitingWidgetTests {
     var scene = try Self.scene()
     scene.tell(.removed(id))
     _ = scene.taken()
-    scene.isBusy = true
-    try scene.event("press")
-    let fetch = try need(
-      scene.taken().compactMap {
-        if case .fetchWidget(let request, _) = $0 { request } else { nil }
-      }.first)
-    scene.tell(.failed(fetch, Failure("FAILED_PRECONDITION", "the bundle does not serve it")))
-    let lines = scene.taken().compactMap { if case .report(let text) = $0 { text } else { nil } }
+    let lines = try linesOfRefusedFetch(&scene, "press")
     #expect(lines.count == 1 && lines.first?.contains("the event press is lost") == true)
+  }
+
+  @Test func `an event of a kind that the bundle has lost runs nothing`() throws {
+    var scene = try Self.scene()
+    try scene.print(try need(scene.program()?.id), "1")
+    _ = scene.taken()
+    #expect(try linesOfRefusedFetch(&scene, "press").count == 1)
+    #expect(scene["n"] == .int(5) && scene.program() == nil)
   }
 }

@@ -344,8 +344,12 @@ public struct BundleInstance: Sendable {
     case .patch(let id): changeRefused(id, request, failure)
     case .run(let run): stepFailed(run, failure)
     case .event(let event):
+      switch failure.code {
+      case "NOT_FOUND": break
+      case "FAILED_PRECONDITION": noteLost(event)
       // The steps run with the known data, which is better than no run.
-      if failure.code != "NOT_FOUND" { act(on: event) }
+      default: act(on: event)
+      }
     case .notice, nil: break
     }
   }
