@@ -166,4 +166,11 @@ struct WaitingWidgetTests {
     #expect(try linesOfRefusedFetch(&scene, "press").count == 1)
     #expect(scene["n"] == .int(5) && scene.program() == nil)
   }
+
+  @Test func `an event that no kind handles is not lost`() throws {
+    var scene = try Self.scene()
+    scene.tell(.removed(id))
+    _ = scene.taken()
+    #expect(try linesOfRefusedFetch(&scene, "gone") == [])
+  }
 }

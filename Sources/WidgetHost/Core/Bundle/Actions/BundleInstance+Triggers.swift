@@ -26,7 +26,7 @@ extension BundleInstance {
   }
 
   /// Whether the event has any effect in the bundle.
-  private func isMeant(_ event: Event, _ facts: KindFacts) -> Bool {
+  func isMeant(_ event: Event, _ facts: KindFacts) -> Bool {
     form(of: event, facts) != nil
       || facts.kind.triggers.contains { BundleInstance.isSetOff($0, by: event) }
   }

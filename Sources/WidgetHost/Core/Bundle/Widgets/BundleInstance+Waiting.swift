@@ -64,9 +64,12 @@ extension BundleInstance {
         state: .failure, title: "Not handled", message: words, code: "FAILED_PRECONDITION"))
   }
 
-  /// Notes that an event has no effect, because the instance does not have its widget.
+  /// Notes that an event has no effect, because the bundle does not serve its widget. Events that no
+  /// kind of the bundle handles need no line.
   mutating func noteLost(_ event: Event) {
-    guard event.origin.client != BundleInstance.sender, allowances.takeReport() else { return }
+    guard event.origin.client != BundleInstance.sender,
+      kinds.values.contains(where: { isMeant(event, $0) }), allowances.takeReport()
+    else { return }
     effects.append(
       .report(
         "bundle \(bundle.id): widget \(event.widgetID): the event \(event.name) is lost, because"
