@@ -173,4 +173,22 @@ struct WaitingWidgetTests {
     _ = scene.taken()
     #expect(try linesOfRefusedFetch(&scene, "gone") == [])
   }
+
+  @Test func `events in the queue run after all actions are interrupted`() throws {
+    var scene = try Scene(
+      """
+      data: {k: 0, m: 0}
+      actions:
+        copy: {do: [{set: {k: data.m}}, {command: [x]}]}
+        keep: {optimistic: {m: "50"}, do: [{command: [x]}]}
+      on: {press: copy, hold: keep}
+      """, permissions: "{commands: [x]}")
+    try scene.event("press")
+    try scene.event("hold")
+    try scene.event("press")
+    #expect(scene["k"] == .int(0) && scene["m"] == .int(50))
+    scene.tell(.waiting([id]))
+    #expect(scene["k"] == .int(0) && scene["m"] == .int(0))
+    #expect(scene.status("copy") == .string("running"))
+  }
 }

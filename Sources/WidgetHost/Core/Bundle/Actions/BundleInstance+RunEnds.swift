@@ -180,7 +180,9 @@ extension BundleInstance {
 
   /// Ends a run before its last step, as the end of its host does: its actions fail, and no handler
   /// runs.
-  mutating func interrupt(_ id: UInt64) {
+  ///
+  /// - Returns: the queue of the run, whose next firing the caller starts.
+  mutating func interrupt(_ id: UInt64) -> QueueKey? {
     while let run = runs[id], let frame = run.frames.last {
       if frame.phase == .steps || frame.phase == .delayed {
         undo(frame, run.widgetID)
@@ -194,14 +196,18 @@ extension BundleInstance {
       }
       runs.drop(id)
     }
-    end(id)
+    return remove(id)
   }
 
   mutating func end(_ id: UInt64) {
-    guard let run = runs.end(id) else { return }
+    if let key = remove(id) { startNext(key) }
+  }
+
+  private mutating func remove(_ id: UInt64) -> QueueKey? {
+    guard let run = runs.end(id) else { return nil }
     if case .request(let request) = run.wait { cancel(request) }
     timers.cancel(.delay(id))
-    startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))
+    return QueueKey(widgetID: run.widgetID, trigger: run.trigger)
   }
 }
 

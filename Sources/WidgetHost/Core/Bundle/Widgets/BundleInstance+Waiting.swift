@@ -22,12 +22,14 @@ extension BundleInstance {
   /// before the removal names the values that go with the widget.
   private mutating func beginWait(of id: WidgetID) {
     guard let facts = facts(of: id) else { return }
-    for run in runs.of(id) { interrupt(run) }
+    let ended = runs.of(id).compactMap { interrupt($0) }
     for index in facts.kind.sources.indices {
       sources.set(id, index, isOn: false)
       turnOff(id, index, "the widget waits for its removal")
     }
     for index in facts.kind.triggers.indices { timers.cancel(.trigger(id, index)) }
+    // The next runs must not see optimistic values that are undone.
+    for key in ended { startNext(key) }
   }
 
   /// Whether a source rests, because its widget waits for its removal.
