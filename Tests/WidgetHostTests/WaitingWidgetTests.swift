@@ -191,4 +191,20 @@ struct WaitingWidgetTests {
     #expect(scene["k"] == .int(0) && scene["m"] == .int(0))
     #expect(scene.status("copy") == .string("running"))
   }
+
+  @Test func `an event whose steps after a success are interrupted fails`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      actions: {act: {do: [{set: {n: "1"}}], then: [{command: [x]}]}}
+      on: {press: act}
+      """, permissions: "{commands: [x]}")
+    try scene.event("press", wantsOutcome: true)
+    let program = try need(scene.program()?.id)
+    #expect(scene["n"] == .int(1))
+    scene.tell(.waiting([id]))
+    #expect(scene.cancelled() == program)
+    #expect(outcome(scene, 1) == .string("failure"))
+    #expect(outcome(scene, 1, "code") == .string("ABORTED"))
+  }
 }

@@ -193,6 +193,13 @@ extension BundleInstance {
             message: "It was interrupted; try again.", code: "ABORTED"), isInterrupted: true)
         noteInterruption(of: frame.action.name, run.widgetID, status)
         if run.isMarked { note(innerFailureOf: frame.action.name, run.widgetID, run.markedName) }
+      } else {
+        // The steps have ended, and the rest of the author's steps does not run.
+        noteOutcome(
+          of: run.event,
+          ActionStatus(
+            state: .failure, title: "Interrupted",
+            message: "It was interrupted; try again.", code: "ABORTED"))
       }
       runs.drop(id)
     }
