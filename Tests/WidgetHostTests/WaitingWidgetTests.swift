@@ -207,4 +207,12 @@ struct WaitingWidgetTests {
     #expect(outcome(scene, 1) == .string("failure"))
     #expect(outcome(scene, 1, "code") == .string("ABORTED"))
   }
+
+  @Test func `a wait that ends without news is over for the instance`() throws {
+    let other = try #require(WidgetID("v"))
+    var conversation = DaemonConversation(limits: HostLimits())
+    conversation.toldWaiting = [1: [id, other], 2: [id]]
+    conversation.endWaits(of: [id])
+    #expect(conversation.toldWaiting == [1: [other]])
+  }
 }

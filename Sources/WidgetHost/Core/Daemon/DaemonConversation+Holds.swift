@@ -57,7 +57,9 @@ extension DaemonConversation {
     // A widget that the daemon does not name has moved to another set meanwhile.
     let going = Set(results.lazy.filter { $0.action == .deleted }.map(\.id))
     let all = leaving(link, known)
-    for widget in all where !going.contains(widget.id) { holds.end(widget.id) }
+    let staying = all.filter { !going.contains($0.id) }
+    for widget in staying { holds.end(widget.id) }
+    endWaits(of: Set(staying.map(\.id)))
     let leaving = all.filter { going.contains($0.id) }
     var rest: [Widget] = []
     var problems = heldProblems
@@ -364,7 +366,9 @@ extension DaemonConversation {
       if !due.isDisjoint(with: sets) { links.change(generation) { $0.declareAgain() } }
     }
     // Nobody is left to remove the others.
+    let before = holds.ids
     holds.forgetAll(but: known)
+    endWaits(of: before)
   }
 
   /// Lets the time of widgets run only while their bundles can remove them. Otherwise no bundle

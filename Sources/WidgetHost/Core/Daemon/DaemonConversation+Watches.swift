@@ -81,6 +81,14 @@ extension DaemonConversation {
     }
   }
 
+  /// The waits of these widgets may be over, and no news follows.
+  mutating func endWaits(of ids: Set<WidgetID>) {
+    let ended = ids.subtracting(holds.ids)
+    for (generation, told) in toldWaiting.sorted(by: { $0.key < $1.key }) {
+      tell(waiting: told.subtracting(ended), generation)
+    }
+  }
+
   private mutating func tell(waiting ids: Set<WidgetID>, _ generation: UInt64) {
     guard ids != toldWaiting[generation] ?? [] else { return }
     toldWaiting[generation] = ids.isEmpty ? nil : ids
