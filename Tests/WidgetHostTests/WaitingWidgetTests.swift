@@ -41,7 +41,8 @@ struct WaitingWidgetTests {
     scene.tell(.failed(fetch, Failure("FAILED_PRECONDITION", "the bundle does not serve it")))
     let effects = scene.taken()
     scene.isBusy = false
-    #expect(!effects.contains { if case .run = $0 { true } else { false } })
+    let programs = effects.filter { if case .run = $0 { true } else { false } }
+    #expect(programs.isEmpty)
     return effects.compactMap { if case .report(let text) = $0 { text } else { nil } }
   }
 
@@ -163,7 +164,8 @@ struct WaitingWidgetTests {
     var scene = try Self.scene()
     try scene.print(try need(scene.program()?.id), "1")
     _ = scene.taken()
-    #expect(try linesOfRefusedFetch(&scene, "press").count == 1)
+    let lines = try linesOfRefusedFetch(&scene, "press")
+    #expect(lines.count == 1)
     #expect(scene["n"] == .int(5) && scene.program() == nil)
   }
 
@@ -171,7 +173,8 @@ struct WaitingWidgetTests {
     var scene = try Self.scene()
     scene.tell(.removed(id))
     _ = scene.taken()
-    #expect(try linesOfRefusedFetch(&scene, "gone") == [])
+    let lines = try linesOfRefusedFetch(&scene, "gone")
+    #expect(lines == [])
   }
 
   @Test func `events in the queue run after all actions are interrupted`() throws {

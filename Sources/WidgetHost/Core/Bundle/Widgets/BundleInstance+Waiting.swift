@@ -66,8 +66,8 @@ extension BundleInstance {
         state: .failure, title: "Not handled", message: words, code: "FAILED_PRECONDITION"))
   }
 
-  /// Notes that an event has no effect, because the bundle does not serve its widget. Events that no
-  /// kind of the bundle handles need no line.
+  /// Notes that an event has no effect, because the bundle does not serve its widget. Events
+  /// that no kind of the bundle handles need no line.
   mutating func noteLost(_ event: Event) {
     guard event.origin.client != BundleInstance.sender,
       kinds.values.contains(where: { isMeant(event, $0) }), allowances.takeReport()
