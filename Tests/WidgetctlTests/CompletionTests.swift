@@ -101,9 +101,9 @@ struct CompletionTests {
       ])
   }
 
-  @Test func `every completed field can be read`() throws {
+  @Test func `every completed field can be read`() async throws {
     for name in FieldOptions.names {
-      #expect(throws: Never.self) { try FieldOptions.parsed(["--field", name]) }
+      await #expect(throws: Never.self) { try await FieldOptions.parsed(["--field", name]) }
     }
   }
 

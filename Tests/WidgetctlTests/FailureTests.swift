@@ -168,7 +168,7 @@ struct FailureTests {
     let failure = FollowOptions.failure(forMissing: Samples.id("cpus"), among: ["cpu"])
     #expect(
       JSONWriter.compact(failure.document)
-        == #"{"error":{"code":"NOT_FOUND","exitCode":3,"message":"no widget \"cpus\"; "#
+        == #"{"error":{"code":"NOT_FOUND","exitCode":3,"message":"there is no widget \"cpus\"; "#
         + #"did you mean \"cpu\"?","metadata":{"widget_id":"cpus"},"reason":"WIDGET_NOT_FOUND"}}"#)
   }
 

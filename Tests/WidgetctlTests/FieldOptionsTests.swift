@@ -25,7 +25,7 @@ struct FieldOptionsTests {
   }
 
   @Test func `a document has all fields that the daemon knows`() async throws {
-    let options = try FieldOptions.parsed([])
+    let options = try await FieldOptions.parsed([])
     let mask = try options.mask(for: .json)
     let unknown: Set = ["stored_timeline", "activity"]
     let accepted = try await options.asking(for: mask) { (mask) async throws(ClientError) in
@@ -36,7 +36,7 @@ struct FieldOptionsTests {
 
   @Test func `a field that --field names is reported if the daemon does not know it`() async throws
   {
-    let options = try FieldOptions.parsed(["--field", "activity", "--field", "data"])
+    let options = try await FieldOptions.parsed(["--field", "activity", "--field", "data"])
     let mask = try options.mask(for: .json)
     let error = try await #require(throws: ClientError.self) {
       try await options.asking(for: mask) { (mask) async throws(ClientError) in
@@ -49,9 +49,9 @@ struct FieldOptionsTests {
         + "update and restart it")
   }
 
-  @Test func `a label, a parameter and a data value can be chosen`() throws {
+  @Test func `a label, a parameter and a data value can be chosen`() async throws {
     let paths = ["labels.mine", "parameters.zone", "data.n"]
-    let options = try FieldOptions.parsed(paths.flatMap { ["--field", $0] })
+    let options = try await FieldOptions.parsed(paths.flatMap { ["--field", $0] })
     let mask = try options.mask()
     #expect(Set(mask.paths) == ["labels", "parameters.zone", "data.n"])
   }
@@ -108,8 +108,8 @@ struct FieldOptionsTests {
     #expect(FieldOptions.absence(of: path, in: [], [:]) == nil)
   }
 
-  @Test func `a table has a column for each field`() throws {
-    let options = try FieldOptions.parsed(
+  @Test func `a table has a column for each field`() async throws {
+    let options = try await FieldOptions.parsed(
       ["labels", "stale", "state", "data.n", "data.none", "timeline", "update_time"]
         .flatMap { ["--field", $0] })
     let document = Samples.widget.document(mask: try options.mask(for: .table))
@@ -122,9 +122,9 @@ struct FieldOptionsTests {
   }
 
   @Test(arguments: [24, 40, 80])
-  func `a table of fields fits into the terminal`(width: Int) throws {
+  func `a table of fields fits into the terminal`(width: Int) async throws {
     let paths = ["data.text", "data.n", "labels.panel", "update_time"]
-    let options = try FieldOptions.parsed(paths.flatMap { ["--field", $0] })
+    let options = try await FieldOptions.parsed(paths.flatMap { ["--field", $0] })
     let document = Samples.widget.document(mask: try options.mask(for: .table))
     let text = Table.of(
       fields: paths, [(widget: Samples.widget, document: document)], now: .epoch
@@ -134,7 +134,7 @@ struct FieldOptionsTests {
   }
 
   @Test func `a request with another error is not repeated`() async throws {
-    let options = try FieldOptions.parsed([])
+    let options = try await FieldOptions.parsed([])
     var count = 0
     await #expect(throws: ClientError.self) {
       try await options.asking(for: try options.mask(for: .json)) {

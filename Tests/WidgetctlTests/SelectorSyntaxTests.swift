@@ -50,7 +50,7 @@ struct SelectorSyntaxTests {
     ] as [([String], Bool)])
   func `a selection by labels, family or expression can end`(
     arguments: [String], mayEnd: Bool
-  ) throws {
-    #expect(try SelectorOptions.parsed(arguments).mayEnd == mayEnd)
+  ) async throws {
+    #expect(try await SelectorOptions.parsed(arguments).mayEnd == mayEnd)
   }
 }

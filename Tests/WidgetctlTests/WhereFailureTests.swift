@@ -36,12 +36,12 @@ struct WhereFailureTests {
     #expect(try noted("widget.activity.state == 'active'", [widget]) == nil)
   }
 
-  @Test func `a note about named widgets does not speak of others`() throws {
+  @Test func `a note about named widgets does not speak of others`() async throws {
     let ids = [try #require(WidgetID("mem"))]
-    let condition = try SelectorOptions.parsed(["--where", "data.n > 5"])
+    let condition = try await SelectorOptions.parsed(["--where", "data.n > 5"])
     #expect(condition.nothing(of: ids) == "no named widget matches --where 'data.n > 5'")
     #expect(condition.nothing(of: []) == "no widget matches --where 'data.n > 5'")
-    let labels = try SelectorOptions.parsed(["-l", "panel=top"])
+    let labels = try await SelectorOptions.parsed(["-l", "panel=top"])
     #expect(labels.nothing(of: ids) == "no named widget matches the selection")
   }
 

@@ -270,8 +270,8 @@ struct WidgetTextTests {
     #expect(GetCommand.errorText(of: Samples.widget, now: Self.now) == "")
   }
 
-  @Test func `a table of the field error asks for all failures, and shows no data`() throws {
-    let options = try FieldOptions.parsed(["--field", "error"])
+  @Test func `a table of the field error asks for all failures, and shows no data`() async throws {
+    let options = try await FieldOptions.parsed(["--field", "error"])
     let mask = try options.mask(for: .table)
     #expect(mask.wants(.content) && mask.wants(.timeline) && mask.wants(.activity))
     #expect(try !options.mask(for: .json).wants(.content))

@@ -203,7 +203,7 @@ extension HandOverTests {
         k:
           data: {n: '', m: 0}
           actions:
-            go: [{set: {m: 7}}]
+            go: [{set: {m: "=size(bundle.id) + 6"}}]
             long: {optimistic: {m: "99"}, do: [{command: [x]}]}
           on: {press: [{do: go}], hold: [{do: long}]}
           content: {label: x}

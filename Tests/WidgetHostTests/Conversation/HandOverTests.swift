@@ -419,7 +419,7 @@ struct HandOverTests {
     tellNews()
     #expect(state("w") == "bundle/a stale a user's")
     #expect(errors != nil && widget("w")?.error == errors)
-    #expect(machine.bundles.running["a"]?.instance.widgets.ids.map(\.rawValue) == ["v"])
+    #expect(machine.bundles.running["a"]?.instance.widgets.ids.map(\.rawValue) == ["v", "w"])
   }
 
   /// The daemon does not answer when the time of widget `w` is over.

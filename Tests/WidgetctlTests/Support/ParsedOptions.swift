@@ -8,7 +8,7 @@ private struct CommandWithOptions<Options: ParsableArguments>: AsyncParsableComm
 
 extension ParsableArguments {
   /// The options from the words of a command line.
-  static func parsed(_ words: [String]) throws -> Self {
-    try CommandWithOptions<Self>.parse(words).options
+  static func parsed(_ words: [String]) async throws -> Self {
+    try await CommandWithOptions<Self>.asyncParse(words).options
   }
 }
