@@ -58,15 +58,21 @@ extension Table {
 extension Widget {
   /// The data in short. Data of a bundle that only programs read comes last.
   var dataSummary: String {
-    guard isOfBundleKind else { return data.dataSummary }
+    guard isOfBundleKind else {
+      return programKeys.isEmpty ? data.dataSummary : data.dataSummary(first: [], last: programKeys)
+    }
     let first = ["state", "problem", "version", "path"].filter { data[$0] != .string("") }
     return data.dataSummary(first: first, last: programKeys)
   }
 
-  /// The keys of the data that only programs read. The widget of a bundle has such data for the next
-  /// host and for commands.
+  /// The keys of the data that only programs read. The widgets of bundles and of the host have such
+  /// data for the next host and for commands.
   var programKeys: [String] {
-    isOfBundleKind ? ["dropped", "droppedEvents", "handled", "marks", "settable"] : []
+    switch kind.rawValue {
+    case "bundle": ["dropped", "droppedEvents", "handled", "losses", "marks", "settable"]
+    case "widgetd-host": ["marks"]
+    default: []
+    }
   }
 
   /// The data without these keys.
