@@ -147,8 +147,8 @@ struct NarrowTableTests {
       widget.dataSummary == #"state="running" version="1.2.0" path="/b/desk" name="Desk" "#
         + #"problem="" widgets=3 droppedEvents=[] handled={} settable={"k":{}}"#)
     var host = Self.widget("widgetd-host", "widgetd-host", "")
-    host.data = ["marks": .list([]), "problem": .string("")]
-    #expect(host.dataSummary == #"problem="" marks=[]"#)
+    host.data = ["marks": .list([]), "problem": .string(""), "state": .string("running")]
+    #expect(host.dataSummary == #"state="running" problem="" marks=[]"#)
     var after = widget
     after.data["settable"] = .map([:])
     after.data["state"] = .string("failed")

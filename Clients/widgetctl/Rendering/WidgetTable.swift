@@ -59,7 +59,8 @@ extension Widget {
   /// The data in short. Data of a bundle that only programs read comes last.
   var dataSummary: String {
     guard isOfBundleKind else {
-      return programKeys.isEmpty ? data.dataSummary : data.dataSummary(first: [], last: programKeys)
+      return programKeys.isEmpty
+        ? data.dataSummary : data.dataSummary(first: ["state"], last: programKeys)
     }
     let first = ["state", "problem", "version", "path"].filter { data[$0] != .string("") }
     return data.dataSummary(first: first, last: programKeys)
