@@ -77,8 +77,26 @@ package struct GuardShell: Sendable {
 
   /// Ends the shell without any work.
   package func finish() {
-    _ = write(input, "q\n", 2)
+    _ = write("q\n")
     abandon()
+  }
+
+  /// Sends words to the shell. Returns false if the shell has ended, or does not take them at once. A
+  /// shell that was killed causes no SIGPIPE in this process.
+  package func write(_ words: String) -> Bool {
+    var pipe = sigset_t()
+    sigemptyset(&pipe)
+    sigaddset(&pipe, SIGPIPE)
+    var former = sigset_t()
+    pthread_sigmask(SIG_BLOCK, &pipe, &former)
+    defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
+    let bytes = Array(words.utf8)
+    let count = Glibc.write(input, bytes, bytes.count)
+    if count < 0, errno == EPIPE {
+      var none = timespec()
+      sigtimedwait(&pipe, nil, &none)
+    }
+    return count == bytes.count
   }
 
   /// Ends the shell by force, without any work.

@@ -97,15 +97,18 @@ extension AdapterTests {
       }
     }
     let missing = "\(folder.path)/missing"
+    let words = await message(in: missing)
     #expect(
-      await message(in: missing)
-        == "/bin/sh cannot be run: the folder of the bundle, \(missing), is missing; put it back")
+      words.hasSuffix(
+        "/sh cannot be run: the folder of the bundle, \(missing), is missing; put it back"),
+      "\(words)")
     try folder.write("file", "")
     let file = "\(folder.path)/file"
+    let others = await message(in: file)
     #expect(
-      await message(in: file)
-        == "/bin/sh cannot be run: the folder of the bundle, \(file), cannot be entered: "
-        + "Not a directory")
+      others.hasSuffix(
+        "/sh cannot be run: the folder of the bundle, \(file), cannot be entered: Not a directory"),
+      "\(others)")
   }
 
   @Test func `a socket gets its greeting and gives lines until it is closed`() async throws {

@@ -41,18 +41,13 @@ struct ProgramGuard {
   /// A shell that was ended, or that does not read, is replaced.
   private mutating func tell(_ line: String, _ groups: Set<pid_t>) {
     if let shell {
-      guard !ProgramGuard.write(line, to: shell) else { return }
+      guard !shell.write(line) else { return }
       shell.kill()
     }
     shell = groups.isEmpty ? nil : GuardShell.start(ProgramGuard.script, [])
     guard let shell else { return }
     // A stopped shell must not block the host.
     _ = fcntl(shell.input, F_SETFL, fcntl(shell.input, F_GETFL) | O_NONBLOCK)
-    for group in groups { _ = ProgramGuard.write("+ \(group)\n", to: shell) }
-  }
-
-  private static func write(_ line: String, to shell: GuardShell) -> Bool {
-    let bytes = Array(line.utf8)
-    return Glibc.write(shell.input, bytes, bytes.count) == bytes.count
+    for group in groups { _ = shell.write("+ \(group)\n") }
   }
 }
