@@ -95,7 +95,7 @@ struct GlobalOptions: ParsableArguments {
     }
   }
 
-  /// A session for calls without whose answer a command still works. Nil if no socket is found.
+  /// A session for calls that the command can do without. Nil if no socket is found.
   var optionalSession: Session? { (try? session())?.with(optionalCall) }
 
   func session(socketPath: String) -> Session {
