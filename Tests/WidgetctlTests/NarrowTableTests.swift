@@ -136,7 +136,7 @@ struct NarrowTableTests {
     #expect(line.lines(width: nil, Samples.plain) == ["● widgetd - not serving now"])
   }
 
-  @Test func `data of a bundle for programs comes after data for people`() {
+  @Test func `a table leaves out data of bundles and of the host that only programs read`() {
     var widget = Self.widget("bundle/desk", "bundle", "")
     widget.data = [
       "droppedEvents": .list([]), "handled": .map([:]), "name": .string("Desk"),
@@ -145,10 +145,16 @@ struct NarrowTableTests {
     ]
     #expect(
       widget.dataSummary == #"state="running" version="1.2.0" path="/b/desk" name="Desk" "#
-        + #"problem="" widgets=3 droppedEvents=[] handled={} settable={"k":{}}"#)
+        + "widgets=3")
     var host = Self.widget("widgetd-host", "widgetd-host", "")
-    host.data = ["marks": .list([]), "problem": .string(""), "state": .string("running")]
-    #expect(host.dataSummary == #"state="running" problem="" marks=[]"#)
+    host.data = [
+      "bundles": .int(3), "marks": .list([.string("a")]), "problem": .string(""),
+      "state": .string("running"),
+    ]
+    #expect(host.dataSummary == #"state="running" bundles=3"#)
+    // `watch --field data.marks` has nothing else.
+    host.data = ["marks": .list([])]
+    #expect(host.dataSummary == "marks=[]")
     var after = widget
     after.data["settable"] = .map([:])
     after.data["state"] = .string("failed")
@@ -157,5 +163,15 @@ struct NarrowTableTests {
         == [#"state: "running" -> "failed""#, #"settable: {"k":{}} -> {}"#])
     let keys = widget.dataForPeople.map(\.key)
     #expect(keys == ["name", "path", "problem", "state", "version", "widgets"])
+  }
+
+  @Test func `a table leaves out empty lists and maps beside other data`() {
+    let data: ValueMap = [
+      "a": .list([]), "b": .map([:]), "n": .int(1), "text": .string(""), "z": .list([.int(1)]),
+    ]
+    #expect(data.dataSummary == #"text="" n=1 z=[1]"#)
+    #expect(data.wholeDataSummary == #"text="" a=[] b={} n=1 z=[1]"#)
+    let empty: ValueMap = ["a": .list([]), "b": .map([:])]
+    #expect(empty.dataSummary == "a=[] b={}")
   }
 }

@@ -70,6 +70,8 @@ class CommandTests(ProcessCase):
     def test_ls_prints_a_table_or_a_widget_a_line(self):
         page = pb.ListWidgetsResponse(widgets=[widget("a", n=1), widget("bb", 1)])
         page.widgets[1].data["t"].string_value = "\x1b[31mred"
+        # An empty list would take the room of other data.
+        page.widgets[1].data["rows"].list_value.SetInParent()
         self.daemon.answers["ListWidgets"] = page
         status, out, err = self.run_command("ls", "-l", "panel=top", "--kind", "k")
         self.assertEqual((status, err), (0, ""))

@@ -293,7 +293,7 @@ def _ls(client: Client, options: argparse.Namespace) -> int:
         return 0
     rows = [("ID", "KIND", "STATE", "DATA")]
     for widget in client.widgets(_selector(options), fields=options.field):
-        rows.append((widget.id, widget.kind, _state(widget), _entries(widget.data)))
+        rows.append((widget.id, widget.kind, _state(widget), _data(widget)))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths)] + [row[3]]
@@ -404,8 +404,14 @@ def _entries(data: dict[str, Any]) -> str:
     return "  ".join(f"{_safe(key)}={_safe(_json.dumps(_json.plain(data[key])))}" for key in data)
 
 
+def _data(widget: Widget) -> str:
+    """Without empty lists and maps, unless there is nothing else."""
+    full = {key: value for key, value in widget.data.items() if value not in ([], {})}
+    return _entries(full or widget.data)
+
+
 def _line(sign: str, widget: Widget) -> None:
-    text = f"{sign} {_safe(widget.id)}  {_state(widget)}  {_entries(widget.data)}"
+    text = f"{sign} {_safe(widget.id)}  {_state(widget)}  {_data(widget)}"
     print(text.rstrip(), flush=True)
 
 

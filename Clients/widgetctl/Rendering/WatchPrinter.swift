@@ -167,7 +167,8 @@ struct WatchPrinter: Sendable {
       phrases.append(Phrase(widget.stateWords))
     }
     if let failure { phrases.append(failure) }
-    if !widget.data.isEmpty { phrases.append(Phrase(widget.dataSummary)) }
+    let data = mask.isEverything ? widget.dataSummary : widget.data.wholeDataSummary
+    if !data.isEmpty { phrases.append(Phrase(data)) }
     // Without --field, a line has no room for these fields.
     if !mask.isEverything {
       phrases += self.phrases(widget.parameters, [], prefix: "parameters.")

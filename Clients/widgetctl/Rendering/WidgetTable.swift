@@ -56,14 +56,12 @@ extension Table {
 }
 
 extension Widget {
-  /// The data in short. Data of a bundle that only programs read comes last.
+  /// The data in short, without data that only programs read, unless there is nothing else.
   var dataSummary: String {
-    guard isOfBundleKind else {
-      return programKeys.isEmpty
-        ? data.dataSummary : data.dataSummary(first: ["state"], last: programKeys)
-    }
-    let first = ["state", "problem", "version", "path"].filter { data[$0] != .string("") }
-    return data.dataSummary(first: first, last: programKeys)
+    guard !programKeys.isEmpty else { return data.dataSummary }
+    let shown = dataForPeople.filter { $0.value != .string("") }
+    guard !shown.isEmpty else { return data.dataSummary }
+    return ValueMap.summary(shown.dense, first: ["state", "problem", "version", "path"])
   }
 
   /// The keys of the data that only programs read. The widgets of bundles and of the host have such
@@ -81,8 +79,6 @@ extension Widget {
     let keys = programKeys
     return data.entries.filter { !keys.contains($0.key) }
   }
-
-  private var isOfBundleKind: Bool { kind.rawValue == "bundle" }
 
   /// `! failed: no answer (for 5m) `; empty if nothing has failed.
   fileprivate func failureMark(now: Timestamp) -> String {
@@ -136,20 +132,31 @@ extension ValueMap {
   var summary: String { ValueMap.summary(entries) }
 
   /// The same for a widget's data. The most useful values come first, because the end may be cut
-  /// off.
-  var dataSummary: String { dataSummary(first: ["text", "title", "value", "state"], last: []) }
+  /// off. Empty lists and maps are left out, unless there is nothing else.
+  var dataSummary: String { ValueMap.summary(entries.dense, first: ValueMap.usefulKeys) }
 
-  fileprivate func dataSummary(first: [String], last: [String]) -> String {
-    func named(_ keys: [String]) -> [Entry] {
-      keys.compactMap { key in entries.first { $0.key == key } }
-    }
-    let rest = entries.filter { !first.contains($0.key) && !last.contains($0.key) }
-    return (named(first) + rest + named(last)).compactMap(\.inShort).joined(separator: " ")
+  /// The same with empty lists and maps, for the data that `--field` names.
+  var wholeDataSummary: String { ValueMap.summary(entries, first: ValueMap.usefulKeys) }
+
+  private static let usefulKeys = ["text", "title", "value", "state"]
+
+  fileprivate static func summary(_ entries: [Entry], first: [String]) -> String {
+    let named = first.compactMap { key in entries.first { $0.key == key } }
+    let rest = entries.filter { !first.contains($0.key) }
+    return (named + rest).compactMap(\.inShort).joined(separator: " ")
   }
 
   private static func summary(_ entries: some Sequence<Entry>) -> String {
     entries.map { "\($0.key.safeForTerminal)=\(JSONWriter.compact($0.value))" }
       .joined(separator: " ")
+  }
+}
+
+extension [ValueMap.Entry] {
+  /// The entries without empty lists and maps. All of them, if there are no others.
+  fileprivate var dense: [ValueMap.Entry] {
+    let full = filter { $0.value != .list([]) && $0.value != .map([:]) }
+    return full.isEmpty ? self : full
   }
 }
 
