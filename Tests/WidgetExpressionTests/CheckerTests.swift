@@ -160,6 +160,26 @@ struct CheckerTests {
   }
 
   @Test(arguments: [
+    ("data.load.filter(item, itm > 1.0)", "unknown variable 'itm'; did you mean 'item'?"),
+    ("data.load.map(value, vale.x)", "unknown variable 'vale'; did you mean 'value'?"),
+    (
+      "data.load.exists(item, item > 1.0 && ite < 3.0)",
+      "unknown variable 'ite'; did you mean 'item'?"
+    ),
+    (
+      "data.load.map(first, data.load.map(second, frst + second))",
+      "unknown variable 'frst'; did you mean 'first'?"
+    ),
+    ("cel.bind(total, 1, totl + 1)", "unknown variable 'totl'; did you mean 'total'?"),
+  ])
+  func `a misspelt variable of a macro is named`(source: String, message: String) throws {
+    let error = try #require(throws: ExpressionError.self) {
+      try CompiledExpression(source, in: Sample.environment)
+    }
+    #expect(error.problems.map(\.message) == [message])
+  }
+
+  @Test(arguments: [
     ("cpus > 1", "unknown variable 'cpus'; did you mean 'parameters.cpus'?"),
     ("cpu.total > 1.0", "unknown variable 'cpu'; did you mean 'data.cpu'?"),
     ("accent == ''", "unknown variable 'accent'; there are data, event, now, parameters, theme"),
