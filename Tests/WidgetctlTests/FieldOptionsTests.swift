@@ -108,6 +108,22 @@ struct FieldOptionsTests {
     #expect(FieldOptions.absence(of: path, in: [], [:]) == nil)
   }
 
+  @Test func `a watch of all widgets waits for a field that none of them has`() {
+    #expect(
+      FieldOptions.absence(of: "labels.panl", in: [Samples.widget], [:], waits: true)
+        == "no watched widget has labels.panl yet; waiting for it; did you mean labels.panel?")
+  }
+
+  @Test func `a field counts as lacking while no chunk of a snapshot has it`() {
+    var other = Samples.widget
+    (other.data, other.labels) = (["percent": .int(1)], [:])
+    let paths = ["data.percent", "labels.panel", "data.percnt", "data", "state"]
+    let first = FieldOptions.lacking(paths, in: [other])
+    #expect(first == ["labels.panel", "data.percnt"])
+    #expect(FieldOptions.lacking(first, in: []) == first)
+    #expect(FieldOptions.lacking(first, in: [Samples.widget]) == ["data.percnt"])
+  }
+
   @Test func `a table has a column for each field`() async throws {
     let options = try await FieldOptions.parsed(
       ["labels", "stale", "state", "data.n", "data.none", "timeline", "update_time"]

@@ -90,9 +90,10 @@ struct ListCommand: AsyncParsableCommand {
       of: ids, among: Set(ids).subtracting(missing), waits: false, session)
     let hasDoubts = await FieldOptions.noteDoubts(
       about: fields.paths, of: ids, waits: false, session)
-    if ids.isEmpty {
+    if ids.isEmpty, !found.isEmpty {
       await FieldOptions.noteAbsence(
-        of: fields.paths, in: found.map(\.widget), selection.selector(), session)
+        of: FieldOptions.lacking(fields.paths, in: found.map(\.widget)),
+        in: selection.selector(), waits: false, session)
     }
     guard missing.isEmpty, !hasDoubts else { throw ExitStatus.notFound }
   }

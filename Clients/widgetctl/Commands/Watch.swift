@@ -14,7 +14,8 @@ struct WatchCommand: AsyncParsableCommand {
       --timeout (status 8), or when its output is closed.
 
       If a widget has failed, the table shows the reason after !, like `ls`. With -l, --family or \
-      --where, a widget that has "left" is removed, or no longer selected.
+      --where, a widget that has "left" is removed, or no longer selected. If no selected widget \
+      has a value of --field, and no kind declares it, a note says so.
 
       With --once, the command prints the state at one revision, like `ls`, and with -o json also \
       the token for --resume. If a named widget does not exist, it prints the others and exits \
@@ -149,6 +150,8 @@ struct WatchCommand: AsyncParsableCommand {
   ) async throws {
     // The widgets of a snapshot that is being read. Nil when it was read, or if none will come.
     var found: Set<WidgetID>? = options.resumeToken.isEmpty ? [] : nil
+    // The values that no widget of the snapshot has so far.
+    var lacking = options.isRedacted ? [] : paths
     var printer = printer
     var progress = ConnectionNotes(follow)
     // JSON output needs no state, unless a condition needs it.
@@ -172,7 +175,9 @@ struct WatchCommand: AsyncParsableCommand {
         return
       }
       switch frame {
-      case .snapshot(let chunk): found?.formUnion(chunk.widgets.map(\.id))
+      case .snapshot(let chunk):
+        found?.formUnion(chunk.widgets.map(\.id))
+        lacking = FieldOptions.lacking(lacking, in: chunk.widgets)
       case .synced:
         if let there = found {
           await FollowOptions.noteMissing(of: ids, among: there, waits: true, session)
@@ -180,6 +185,10 @@ struct WatchCommand: AsyncParsableCommand {
           await FieldOptions.noteDoubts(
             about: options.isRedacted ? [] : paths, of: ids.filter(there.contains), waits: true,
             session)
+          if ids.isEmpty, !there.isEmpty {
+            await FieldOptions.noteAbsence(
+              of: lacking, in: selection.selector(), waits: true, session)
+          }
           if there.isEmpty, !selection.isEmpty {
             await selection.noteNothing(
               of: ids, in: session, " yet; waiting", isRedacted: options.isRedacted)
@@ -226,6 +235,11 @@ struct WatchCommand: AsyncParsableCommand {
       let hasDoubts = await FieldOptions.noteDoubts(
         about: options.isRedacted ? [] : paths, of: ids.filter(there.contains), waits: false,
         session)
+      if ids.isEmpty, !there.isEmpty, !options.isRedacted {
+        await FieldOptions.noteAbsence(
+          of: FieldOptions.lacking(paths, in: mirror.widgets), in: selection.selector(),
+          waits: false, session)
+      }
       let (revision, token) = (mirror.revision, mirror.resumeToken)
       session.printer.print(
         list: mirror.widgets.map { $0.document(mask: mask) },

@@ -21,14 +21,31 @@ extension FieldOptions {
   /// - Parameters:
   ///   - widgets: have all data, parameters and labels.
   ///   - kinds: their kinds, as far as these are registered.
+  ///   - waits: see `noteAbsence`.
   /// - Returns: nil if a widget has the value, or its kind declares it.
   static func absence(
-    of path: String, in widgets: [Widget], _ kinds: [KindName: Kind]
+    of path: String, in widgets: [Widget], _ kinds: [KindName: Kind], waits: Bool = false
   ) -> String? {
     let lookups = widgets.compactMap { Lookup(path, in: $0, kinds[$0.kind]) }
     guard let first = lookups.first, !lookups.contains(where: \.isKnown) else { return nil }
-    return "no listed widget has \(path)"
+    // Other widgets with the value can come.
+    return "no \(waits ? "watched" : "listed") widget has \(path)"
+      + (waits ? " yet; waiting for it" : "")
       + first.question(among: Set(lookups.flatMap(\.names)).sorted())
+  }
+
+  /// The paths of data values, parameters and labels that none of some widgets has.
+  ///
+  /// - Parameter widgets: have the values of the paths.
+  static func lacking(_ paths: [String], in widgets: [Widget]) -> [String] {
+    paths.filter { path in
+      isOfScope(path)
+        && !widgets.contains { Lookup(path, in: $0, nil).map(\.isKnown) ?? true }
+    }
+  }
+
+  private static func isOfScope(_ path: String) -> Bool {
+    scopes.contains { path.hasPrefix("\($0).") }
   }
 
   /// A value of a widget that a path names.
@@ -88,7 +105,7 @@ extension FieldOptions {
   static func noteDoubts(
     about paths: [String], of ids: [WidgetID], waits: Bool, _ session: Session
   ) async -> Bool {
-    let paths = paths.filter { path in scopes.contains { path.hasPrefix("\($0).") } }
+    let paths = paths.filter(isOfScope)
     guard !paths.isEmpty, !ids.isEmpty, let mask = try? ReadMask(paths: scopes),
       let found = try? await session.list(Selector(ids: ids), mask: mask).widgets
     else { return false }
@@ -111,22 +128,23 @@ extension FieldOptions {
     return hasDoubts
   }
 
-  /// Reports on standard error the paths that give nothing for any of the listed widgets, and that
+  /// Reports on standard error the paths that give nothing for any of the selected widgets, and that
   /// no kind of them declares.
   ///
   /// - Parameters:
-  ///   - widgets: the widgets, with the values of the paths.
-  ///   - selector: selects these widgets.
+  ///   - paths: see `lacking`.
+  ///   - waits: whether the command shows later values, too.
   static func noteAbsence(
-    of paths: [String], in widgets: [Widget], _ selector: Selector, _ session: Session
+    of paths: [String], in selector: Selector, waits: Bool, _ session: Session
   ) async {
-    let empty = paths.filter { absence(of: $0, in: widgets, [:]) != nil }
-    guard !empty.isEmpty, let mask = try? ReadMask(paths: scopes),
+    guard !paths.isEmpty, let mask = try? ReadMask(paths: scopes),
       let found = try? await session.list(selector, mask: mask).widgets
     else { return }
     let kinds = await registeredKinds(of: found, session)
-    for path in empty {
-      guard let words = absence(of: path, in: found.map(\.widget), kinds) else { continue }
+    for path in paths {
+      guard let words = absence(of: path, in: found.map(\.widget), kinds, waits: waits) else {
+        continue
+      }
       Output.writeError("widgetctl: \(words.safeForTerminal)\n")
     }
   }
