@@ -1,5 +1,6 @@
 import Glibc
 import WidgetBundle
+import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
 
@@ -279,6 +280,11 @@ enum BundleHost: Hashable {
   /// The folders of the host, or of the last host, without the named one.
   func folders(besides named: String) -> [String] {
     folders.filter { BundleHost.resolved($0) != BundleHost.resolved(named) }
+  }
+
+  /// The folder with a bundle, by the id in its file, in the folders of the host, or of the last host.
+  func folder(having id: String) -> String? {
+    folders.lazy.compactMap { BundleFolderOptions.installer(at: $0).folder(having: id) }.first
   }
 
   /// Whether the host runs a folder, or the last host ran it.

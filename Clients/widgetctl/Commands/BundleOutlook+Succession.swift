@@ -139,13 +139,14 @@ extension BundleOutlook {
   ///
   /// - Parameters:
   ///   - sets: of the others.
-  ///   - formers: see `formers`. The other sets ended before.
+  ///   - formers: see `formers`. The other sets ended before, or are absent.
+  ///   - absent: see `absent`.
   ///   - kinds: of the daemon.
   ///   - widgets: of the daemon.
   ///   - isRefused: whether the daemon refuses the bundle for now.
   static func succession(
-    of sets: Set<String>, after formers: Set<String>, by bundle: Bundle,
-    _ kinds: [RegisteredKind], _ widgets: [Widget], isRefused: Bool = false
+    of sets: Set<String>, after formers: Set<String>, _ absent: [String: String] = [:],
+    by bundle: Bundle, _ kinds: [RegisteredKind], _ widgets: [Widget], isRefused: Bool = false
   ) -> Remark? {
     let formerKinds = kinds.filter { sets.contains($0.provider) }.map(\.kind.name)
     let formerWidgets = widgets.filter { sets.contains($0.applySet) }
@@ -159,7 +160,12 @@ extension BundleOutlook {
     let stays = parts(formerKinds.filter(hasKind), taken)
     let goes = parts(
       formerKinds.filter { !hasKind($0) }, formerWidgets.filter { spec($0) == nil })
-    let former = FormerNames(formers)
+    let former = FormerNames(formers.isEmpty ? Set(absent.keys) : formers)
+    let start =
+      formers.isEmpty
+      ? "no host is running, and \(shortened(absent.values.sorted())) \(former.isOne ? "is" : "are") "
+        + "missing, where the last host had \(former.bundles). When widgetd-host starts with this file"
+      : "the file had \(former.ids) before. When widgetd-host reads it"
     let them = former.isOne ? "it" : "them"
     let then = isRefused ? " then" : ""
     var hint = "this bundle\(then) takes over "
@@ -173,8 +179,7 @@ extension BundleOutlook {
     if !goes.isEmpty { hint += "; widgetd-host\(then) removes \(goes)" }
     return Remark(
       path: "bundle",
-      message: "the file had \(former.ids) before. When widgetd-host reads it, \(former.bundles) "
-        + (former.isOne ? "ends" : "end")
+      message: "\(start), \(former.bundles) " + (former.isOne ? "ends" : "end")
         + (isRefused
           ? ". This bundle replaces \(them) when the daemon accepts this bundle"
           : ", and this bundle replaces \(them)"),

@@ -115,8 +115,14 @@ struct BundleOutlook: Hashable, Sendable {
       outlook.remarks = [remark]
       return outlook
     }
-    let arrival =
+    let kinds = try await client.allKinds(options)
+    let host = await shown.isEmpty ? nil : Self.host(client, options)
+    let absent = try await absent(besides: bundle, kinds, shown, host, client, options)
+    var arrival =
       file.map { BundleOutlook.arrival(of: $0, by: formers.min() ?? set, shown) } ?? .installation
+    if let file, arrival == .installation, !absent.isEmpty {
+      arrival = BundleOutlook.arrival(of: file, inFolderOf: host) ?? arrival
+    }
     outlook.arrival = arrival
     outlook.holder = shown.first { $0.id.rawValue == set }.flatMap { BundleStanding($0).holder }
     let home = isRemote ? await firstFolder(client, options) : folder
@@ -124,8 +130,8 @@ struct BundleOutlook: Hashable, Sendable {
       arrival == .installation
         ? BundleOutlook.occupant(of: bundle.id, in: $0, file: file, shown) : nil
     }
-    var inherited = inherited(by: bundle.id, after: formers, shown)
-    let ended = formers.isEmpty ? [] : inherited
+    var inherited = inherited(by: bundle.id, after: formers.union(absent.keys), shown)
+    let ended = formers.isEmpty && absent.isEmpty ? [] : inherited
     let occupantSet = occupant.map { "bundle/\($0.id)" }
     if let occupantSet { inherited.insert(occupantSet) }
     let own = inherited.union([set])
@@ -143,7 +149,11 @@ struct BundleOutlook: Hashable, Sendable {
         guard error.status?.code == .notFound else { throw error }
       }
       if let provider, !own.contains(provider) {
-        outlook.remarks.append(claimed(name, by: provider))
+        let refusal = claimed(name, by: provider)
+        let doubt = BundleOutlook.doubt(about: refusal, shown, host) { file in
+          file.kinds.contains { $0.kind.name == name }
+        }
+        outlook.remarks.append(doubt ?? refusal)
         continue
       }
       let mask = try ReadMask(paths: ["id", "kind", "apply_set", "owners", "data", "parameters"])
@@ -160,7 +170,6 @@ struct BundleOutlook: Hashable, Sendable {
         outlook.remarks.append(remark)
       }
     }
-    let kinds = try await client.allKinds(options)
     func dropped(by set: String) -> [KindName] {
       kinds.filter { kind in
         kind.provider == set && !bundle.kinds.contains { $0.kind.name == kind.kind.name }
@@ -176,7 +185,7 @@ struct BundleOutlook: Hashable, Sendable {
     func complete(_ outlook: BundleOutlook) -> BundleOutlook {
       var outlook = outlook
       let remark = succession(
-        of: ended, after: formers, by: bundle, kinds, former.map(\.widget),
+        of: ended, after: formers, absent, by: bundle, kinds, former.map(\.widget),
         isRefused: outlook.remarks.contains(where: \.isRefusal))
       if let remark { outlook.remarks.insert(remark, at: 0) }
       return outlook
@@ -232,7 +241,12 @@ struct BundleOutlook: Hashable, Sendable {
           hidesValues: rules.hidesValues(of: found.widget, found.owners),
           arrival: paths.isEmpty ? arrival.withoutDelay : arrival)
         ?? taken(widget.widget, by: set)
-      if let remark { outlook.remarks.append(remark) }
+      let doubt = remark.flatMap { remark in
+        BundleOutlook.doubt(about: remark, shown, host) { file in
+          file.widgets.contains { $0.id == spec.id }
+        }
+      }
+      if let remark { outlook.remarks.append(doubt ?? remark) }
       // A new widget has no values, and those of a refused bundle do not follow from here.
       guard spec.kind == widget.widget.kind, remark?.isRefusal != true else { continue }
       let kind = bundle.kinds.first { $0.kind.name == spec.kind }
@@ -243,6 +257,19 @@ struct BundleOutlook: Hashable, Sendable {
       }
     }
     return complete(outlook)
+  }
+
+  /// The missing bundles that this one replaces; see `absent` and `clashing`.
+  private static func absent(
+    besides bundle: Bundle, _ kinds: [RegisteredKind], _ shown: [Widget], _ host: BundleHost?,
+    _ client: WidgetClient, _ options: CallOptions
+  ) async throws -> [String: String] {
+    let absent = absent(besides: bundle.id, shown, host)
+    guard !absent.isEmpty else { return [:] }
+    let ids = bundle.widgets.compactMap(\.id)
+    let mask = try ReadMask(paths: ["id", "kind", "apply_set"])
+    let widgets = try await ids.isEmpty ? [] : client.all(Selector(ids: ids), mask, options)
+    return clashing(absent, with: bundle, kinds, widgets.map(\.widget))
   }
 
   /// The widgets with the states of the bundles.
