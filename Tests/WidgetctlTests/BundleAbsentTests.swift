@@ -102,6 +102,9 @@ import WidgetModel
     #expect(missing.message == message("its folder \(root)/old is missing"))
     #expect(doubt(host, [])?.message == message("this command cannot read the file of that bundle"))
     #expect(doubt(.running(folders: [root]), [old]) == nil && doubt(nil, [old]) == nil)
+    try put("third", in: "old")
+    #expect(
+      doubt(host, [old])?.message == message("its folder \(root)/old has another bundle now"))
     try put("old", in: "old")
     #expect(doubt(host, [old])?.message == message("the file of that bundle no longer has it"))
     try put("old", in: "old", ", kinds: {gauge: {}}")

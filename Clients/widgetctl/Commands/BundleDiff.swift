@@ -13,6 +13,9 @@ struct BundleDiffCommand: AsyncParsableCommand {
       The command compares a bundle's file, its folder, a zip or tar.gz archive, or an https URL \
       of one of these with the installed bundle of the same id. The permissions come first.
 
+      Without --dir, it compares with the folder of widgetd-host that has the file, or else with \
+      the first one that has the bundle. If there is none, it compares with the usual folder.
+
         +   the part is new
         -   the part is removed
         ~   the part changes
@@ -41,12 +44,22 @@ struct BundleDiffCommand: AsyncParsableCommand {
   func validate() throws { try remote.validate(folder) }
 
   func run() async throws {
-    let installer = try remote.remote ? BundleInstaller.anywhere : folder.installer()
+    let usual = try remote.remote ? BundleInstaller.anywhere : folder.installer()
     let source = try BundleSource(
-      source, bytesMax: installer.limits.archiveBytesMax, within: global.limit)
-    let found = try folder.carryOut { () throws(BundleInstallerError) in try installer.read(source)
-    }
+      source, bytesMax: usual.limits.archiveBytesMax, within: global.limit)
+    let found = try folder.carryOut { () throws(BundleInstallerError) in try usual.read(source) }
     let bundle = found.bundle
+    var told: [String] = []
+    let installer: BundleInstaller
+    let canAsk: Bool
+    if remote.remote || folder.folder != nil {
+      (installer, canAsk) = (usual, true)
+    } else {
+      let host = await BundleHost.ask(global)
+      canAsk = host != .unknown
+      installer = BundleDiffCommand.installer(for: found, host, usual: usual)
+      told += BundleDiffCommand.notice(found, comparedIn: installer, besides: usual, host)
+    }
     let isInstalled: Bool
     let differences: [BundleDifference]
     if remote.remote {
@@ -64,19 +77,24 @@ struct BundleDiffCommand: AsyncParsableCommand {
       }
     }
     let isInPlace = !remote.remote && installer.isInstalled(found)
-    let answered = await BundleOutlook.of(
-      bundle, global, beside: remote.remote ? nil : installer.path, file: found.file,
-      isRemote: remote.remote)
+    // A daemon that has not answered is not asked again.
+    let answered =
+      canAsk
+      ? await BundleOutlook.of(
+        bundle, global, beside: remote.remote ? nil : installer.path, file: found.file,
+        isRemote: remote.remote) : nil
     let outlook = answered ?? BundleOutlook()
     // Only an installation refuses the folder.
-    var told: [String] =
+    told +=
       isInPlace
       ? []
       : installer.misfits(at: self.source).map {
         BundleInstallerError.text($0.message, hint: $0.hint)
       }
     if !remote.remote, !isInPlace {
-      told += BundleDiffCommand.obstacles(to: bundle, in: installer).map { folder.advised($0) }
+      var place = folder
+      if installer.path != usual.path { place.folder = installer.path }
+      told += BundleDiffCommand.obstacles(to: bundle, in: installer).map { place.advised($0) }
     }
     if remote.remote { told += BundleDiffCommand.replacement(by: bundle.id, differences) }
     if let absence = answered?.absence { told.append(absence) }
@@ -104,7 +122,7 @@ struct BundleDiffCommand: AsyncParsableCommand {
       ])
     ) {
       guard isInstalled else {
-        let place = outlook.absence == nil ? "" : " in this folder"
+        let place = remote.remote ? "" : " in \(installer.path.safeForTerminal)"
         return "bundle \(bundle.id) \(bundle.version) is not installed\(place); all of it is new\n"
           + differences.filter(\.isPermission).map { "\($0)".safeForTerminal + "\n" }.joined()
           + kept
@@ -119,6 +137,44 @@ struct BundleDiffCommand: AsyncParsableCommand {
       }
       return differences.map { "\($0)".safeForTerminal + "\n" }.joined() + kept
     }
+  }
+
+  /// The installer for the folder with which a file is compared: the folder of the host, or of the
+  /// last host, that has the file, or else the first one that has the bundle. The usual folder, if there
+  /// is none, or if no host runs and the usual folder has the bundle, too.
+  static func installer(
+    for found: BundleInstaller.Found, _ host: BundleHost, usual: BundleInstaller
+  ) -> BundleInstaller {
+    let id = found.bundle.id
+    let folder: String?
+    if let own = BundleOutlook.folder(ofBundleIn: found.file), host.ran(own) {
+      folder = own
+    } else if !host.isRunning, usual.folder(having: id) != nil {
+      folder = nil
+    } else {
+      folder = host.folderOfBundles(having: id)
+    }
+    guard let folder, BundleHost.resolved(folder) != BundleHost.resolved(usual.path) else {
+      return usual
+    }
+    return BundleFolderOptions.installer(at: folder)
+  }
+
+  /// The note that a version is not compared with the usual folder, into which `bundle install` puts it.
+  /// Empty if the file is in the other folder, because nobody installs it.
+  static func notice(
+    _ found: BundleInstaller.Found, comparedIn installer: BundleInstaller,
+    besides usual: BundleInstaller, _ host: BundleHost
+  ) -> [String] {
+    guard installer.path != usual.path, !installer.isInstalled(found) else { return [] }
+    let reason =
+      host.isRunning
+      ? "widgetd-host runs the folder \(installer.path)"
+      : "the last widgetd-host ran the folder \(installer.path)"
+    return [
+      "\(reason), so the version is compared with bundle \(found.bundle.id) there; install it with "
+        + "--dir \(installer.path.asArgument)"
+    ]
   }
 
   private static func isFolder(_ path: String) -> Bool {

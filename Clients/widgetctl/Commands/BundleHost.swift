@@ -287,6 +287,11 @@ enum BundleHost: Hashable {
     folders.lazy.compactMap { BundleFolderOptions.installer(at: $0).folder(having: id) }.first
   }
 
+  /// The same, without the name of the bundle's folder.
+  func folderOfBundles(having id: String) -> String? {
+    folders.first { BundleFolderOptions.installer(at: $0).folder(having: id) != nil }
+  }
+
   /// Whether the host runs a folder, or the last host ran it.
   func ran(_ folder: String) -> Bool {
     folders.contains { BundleHost.resolved($0) == BundleHost.resolved(folder) }

@@ -65,10 +65,17 @@ extension BundleOutlook {
   /// How the file of a new bundle reaches the next host, if the file is in a folder of the last host.
   /// Nil if it is elsewhere.
   static func arrival(of file: String, inFolderOf host: BundleHost?) -> Arrival? {
-    guard let host, let place = place(of: file), let slash = place.lastIndex(of: "/"),
-      host.ran(String(place[..<slash]))
-    else { return nil }
+    guard let host, let folder = folder(ofBundleIn: file), host.ran(folder) else { return nil }
     return BundleInstaller.isAsInstalled(file) ? .reading : .edit
+  }
+
+  /// The folder of bundles that has the bundle of a file, if it is one. Nil if a host reads no file of
+  /// this name.
+  static func folder(ofBundleIn file: String) -> String? {
+    guard let place = place(of: file), let slash = place.lastIndex(of: "/"),
+      slash != place.startIndex
+    else { return nil }
+    return String(place[..<slash])
   }
 
   /// A remark in place of a refusal, if no host runs, and nobody knows whether the bundle of the
@@ -89,8 +96,9 @@ extension BundleOutlook {
     let reason =
       if file != nil {
         "the file of that bundle no longer has it"
-      } else if let known, isMissing(known.0, of: known.1, host) {
-        "its folder \(known.0) is missing"
+      } else if let known, MovedBundle.lacks(other, at: known.0) {
+        "its folder \(known.0) "
+          + (access(known.0, F_OK) == 0 ? "has another bundle now" : "is missing")
       } else {
         "this command cannot read the file of that bundle"
       }
