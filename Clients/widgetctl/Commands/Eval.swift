@@ -22,9 +22,11 @@ struct EvalCommand: AsyncParsableCommand {
       current entry of the widget's timeline. A variable that no option gives has no value: for \
       an empty `data`, give --data a file with {}.
 
-      The command does not know the types of the kind's fields. So it accepts expressions that a \
-      kind refuses: a comparison of a double with an int by ==, and has() of a field that the kind \
-      does not declare. `widgetctl apply` and `widgetctl bundle validate` check these.
+      With --widget, the command checks the expression with the types and fields that the widget's \
+      kind declares. So it refuses a misspelt field, and a comparison of a double with an int by \
+      ==. If --event names an event that the kind declares, the command also checks `payload`, and \
+      adds its defaults. The names under `status` and `nodes` are not checked. Without --widget, \
+      or if the kind is not registered, fields can have any type.
 
       If the expression has a mistake or its evaluation fails, the command prints the place and \
       exits with status 10. Put `--` before an expression \
@@ -81,23 +83,50 @@ struct EvalCommand: AsyncParsableCommand {
       try object(parameters).map { ExpressionValue($0) }, nil, nil,
       .timestamp(Timestamp.wallClock()), nil, nil,
     ]
+    var kind: Kind?
     if let widget {
-      bindings = EvalCommand.bindings(
-        of: try await session.client.getWidget(
-          GetWidgetRequest(id: widget), options: session.options
-        ).widget)
+      let found = try await session.client.getWidget(
+        GetWidgetRequest(id: widget), options: session.options
+      ).widget
+      bindings = EvalCommand.bindings(of: found)
+      kind = await declaredKind(found.kind, session)
     }
+    var eventName: String?
     if let event = try object(event) {
-      bindings[2] = ExpressionValue(EvalCommand.event(event))
+      bindings[2] = ExpressionValue(EvalCommand.event(event, of: kind))
       bindings.append(EvalCommand.nodes(of: event))
+      eventName = EvalCommand.name(of: event)
     }
-    let result = try EvalCommand.evaluate(source, SlotBindings(bindings))
+    let result = try EvalCommand.evaluate(
+      source, SlotBindings(bindings), of: kind, event: eventName)
     session.printer.print(result) {
       if case .string(let text) = result {
         return (Terminal.outputIsTerminal ? text.safeForTerminal : text) + "\n"
       }
       return JSONWriter.compact(result) + "\n"
     }
+  }
+
+  /// The kind of the widget. Nil if it is not registered, or cannot be read.
+  private func declaredKind(_ name: KindName, _ session: Session) async -> Kind? {
+    do throws(ClientError) {
+      return try await session.client.getKind(
+        GetKindRequest(name: name), options: global.optionalCall
+      ).kind.kind
+    } catch {
+      if let note = EvalCommand.note(error, about: name) {
+        Output.writeError("widgetctl: \(note.safeForTerminal)\n")
+      }
+      return nil
+    }
+  }
+
+  /// The note that the types are not checked. Nil for a kind that is not registered, because it
+  /// declares no types.
+  static func note(_ error: ClientError, about kind: KindName) -> String? {
+    guard error.reason != "KIND_NOT_FOUND" else { return nil }
+    return "the types that the kind \"\(kind)\" declares are not checked: "
+      + CommandFailure(error).message
   }
 
   /// The object in a file; nil if no file is named.
@@ -133,13 +162,40 @@ struct EvalCommand: AsyncParsableCommand {
   }
 
   /// The variable `event` of an object in a file, which has the time as text.
-  static func event(_ object: ValueMap) -> ValueMap {
-    guard case .string(let text)? = object["time"], let time = RFC3339.timestamp(text) else {
-      return object
-    }
+  ///
+  /// - Parameter kind: The widget's kind. If it declares the event, the details get their declared
+  ///   types and defaults, as in the daemon.
+  static func event(_ object: ValueMap, of kind: Kind? = nil) -> ValueMap {
     var event = object
-    event["time"] = .timestamp(time)
+    if case .string(let text)? = object["time"], let time = RFC3339.timestamp(text) {
+      event["time"] = .timestamp(time)
+    }
+    guard let details = details(of: name(of: object), in: kind) else { return event }
+    var payload: ValueMap = [:]
+    switch object["payload"] {
+    case .map(let map)?: payload = map
+    case nil: break
+    default: return event
+    }
+    for field in details {
+      if let given = payload[field.name] {
+        payload[field.name] = field.type.fitted(given) ?? given
+      } else if let value = field.defaultValue {
+        payload[field.name] = value
+      }
+    }
+    event["payload"] = .map(payload)
     return event
+  }
+
+  /// The name of an event in a file. Nil if there is none.
+  private static func name(of event: ValueMap) -> String? {
+    if case .string(let name)? = event["name"] { name } else { nil }
+  }
+
+  /// The details of an event. Nil if the kind does not declare the event.
+  private static func details(of event: String?, in kind: Kind?) -> [Field]? {
+    kind?.events.first(where: { $0.name == event })?.payload
   }
 
   /// The variable `nodes`: the values of a submitted form; null for other events.
@@ -159,17 +215,35 @@ struct EvalCommand: AsyncParsableCommand {
   }
 
   /// Compiles an expression that can read the same variables as expressions of kinds.
-  static func compile(_ source: String) throws(ExpressionError) -> CompiledExpression {
+  ///
+  /// - Parameters:
+  ///   - kind: The widget's kind, with the types of the fields. Nil for fields of any type.
+  ///   - event: The name of the event.
+  static func compile(
+    _ source: String, of kind: Kind? = nil, event: String? = nil
+  ) throws(ExpressionError) -> CompiledExpression {
     try CompiledExpression(
       NullText.comparingEmpty("widget.error", in: source),
       in: ExpressionEnvironment(
-        variables: [
-          ExpressionVariable("data"), ExpressionVariable("parameters"),
-          ExpressionVariable("event", EventVariable.type(payload: .dyn)),
-          ExpressionVariable("widget", widgetType), ExpressionVariable("now", .timestamp),
-          ExpressionVariable("status"), ExpressionVariable("entry"), ExpressionVariable("nodes"),
-        ],
-        timeZones: SystemTimeZones().rules))
+        variables: variables(of: kind, event: event), timeZones: SystemTimeZones().rules))
+  }
+
+  private static func variables(of kind: Kind?, event: String?) -> [ExpressionVariable] {
+    func record(_ fields: [Field]?) -> ExpressionType {
+      guard let kind, let fields else { return .dyn }
+      return .record(RecordType(fields, isOpen: kind.isOpen))
+    }
+    let ofEntries = [Field(name: "date", type: .timestamp), Field(name: "score", type: .double)]
+    let entry = kind.flatMap { $0.hasEntries ? ofEntries + $0.entry : nil }
+    let payload = record(details(of: event, in: kind))
+    return [
+      ExpressionVariable("data", record(kind?.data)),
+      ExpressionVariable("parameters", record(kind?.parameters)),
+      ExpressionVariable("event", EventVariable.type(payload: payload)),
+      ExpressionVariable("widget", widgetType), ExpressionVariable("now", .timestamp),
+      ExpressionVariable("status"), ExpressionVariable("entry", record(entry)),
+      ExpressionVariable("nodes"),
+    ]
   }
 
   /// The type of `widget`, which has two more fields than in expressions of kinds.
@@ -193,11 +267,15 @@ struct EvalCommand: AsyncParsableCommand {
   }
 
   /// Evaluates an expression that can read the same variables as expressions of kinds.
+  ///
+  /// - Parameters:
+  ///   - kind: See `compile`.
+  ///   - event: See `compile`.
   static func evaluate(
-    _ source: String, _ bindings: SlotBindings
+    _ source: String, _ bindings: SlotBindings, of kind: Kind? = nil, event: String? = nil
   ) throws(CommandFailure) -> Value {
     let compiled: CompiledExpression
-    do throws(ExpressionError) { compiled = try compile(source) } catch {
+    do throws(ExpressionError) { compiled = try compile(source, of: kind, event: event) } catch {
       throw CommandFailure(.invalidArgument, error.rendered)
     }
     let result: ExpressionValue
