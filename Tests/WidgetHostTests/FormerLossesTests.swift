@@ -4,7 +4,8 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// The notes about values that are gone with removed widgets stay until the bundle's file changes.
+/// The notes about values that are gone with removed widgets, and about dropped events, stay until the
+/// bundle's file changes.
 struct FormerLossesTests {
   private let now = HostTime(wall: .epoch, uptime: .zero)
   private let line = "widget w is removed, and with it the value of data.n, 7"
@@ -55,7 +56,83 @@ struct FormerLossesTests {
     // The host after that has them, too.
     let standing = try #require(next.standings.first)
     let data = try #require(HostState.spec(standing)).data
-    #expect((FormerLosses(data[HostState.lossesKey])?.lines == [line]) == isSame)
+    #expect((FormerLosses(data[HostState.lossesKey])?.lines.newest == [line]) == isSame)
+  }
+
+  @Test func `the newest notes are kept, with the number of earlier ones, also by the next host`()
+    throws
+  {
+    let most = HostLimits().failuresShownMax
+    var (state, _) = try former()
+    for number in 1...most { _ = state.noteLoss("widget w loses \(number)", of: "b") }
+    let wanted = (1...most).map { "widget w loses \($0)" }
+    let earlier = "1 earlier value is gone, too; the log of widgetd-host names it"
+    #expect(remarks(state) == wanted)
+    #expect(state.standings.first?.remarks.contains(earlier) == true)
+    var next = try self.next(after: state)
+    #expect(remarks(next) == wanted)
+    #expect(next.standings.first?.remarks.contains(earlier) == true)
+    _ = next.noteLoss("widget w loses the last", of: "b")
+    #expect(remarks(next) == Array(wanted.dropFirst()) + ["widget w loses the last"])
+    #expect(next.standings.first?.remarks.contains { $0.hasPrefix("2 earlier values") } == true)
+  }
+
+  /// The next host, which has read the same file.
+  ///
+  /// - Parameter isRead: whether it reads the file before the daemon tells it the bundles.
+  private func next(after state: HostState, isRead: Bool = true) throws -> HostState {
+    let standing = try #require(state.standings.first)
+    let known = HostState.Remembered(
+      id: "b", path: "/b/x", loaded: .epoch, shown: try #require(HostState.spec(standing)).data)
+    var next = HostState(home: "/home/me", seed: 2)
+    if !isRead { _ = next.found(.broken(problem: "line 1: no", digest: 9), in: "/b/x", at: now) }
+    if !isRead { _ = next.remembered([known], at: now) }
+    _ = next.found(.bundle(try bundle(1), digest: 1), in: "/b/x", at: now)
+    if isRead { _ = next.remembered([known], at: now) }
+    return next
+  }
+
+  @Test(arguments: [true, false], [true, false])
+  func `the next host has the numbers of dropped events, unless the epoch has changed`(
+    isRead: Bool, isSame: Bool
+  ) throws {
+    var state = HostState(home: "/home/me", seed: 1)
+    _ = state.remembered([], at: now)
+    let outputs = state.found(.bundle(try bundle(1), digest: 1), in: "/b/x", at: now)
+    let generation = try #require(outputs.generations.first)
+    _ = state.handle(.opened(epoch: 7, tellsAudience: false), generation: generation, at: now)
+    _ = state.dropped(31...47, generation: generation)
+    var next = try self.next(after: state, isRead: isRead)
+    #expect(next.standings.first?.drops == [31...47])
+    #expect(next.standings.first?.remarks.contains(HostState.dropRemark(31...47)) == true)
+    let running = try #require(next.running["b"]).instance.generation
+    _ = next.handle(
+      .opened(epoch: isSame ? 7 : 8, tellsAudience: false), generation: running, at: now)
+    _ = next.dropped(50...50, generation: running)
+    #expect(next.standings.first?.drops == (isSame ? [31...47, 50...50] : [50...50]))
+  }
+
+  @Test func `dropped events of an earlier host stand before those of this one`() throws {
+    var state = HostState(home: "/home/me", seed: 1)
+    _ = state.remembered([], at: now)
+    let outputs = state.found(.bundle(try bundle(1), digest: 1), in: "/b/x", at: now)
+    let generation = try #require(outputs.generations.first)
+    _ = state.handle(.opened(epoch: 7, tellsAudience: false), generation: generation, at: now)
+    _ = state.dropped(31...47, generation: generation)
+    let standing = try #require(state.standings.first)
+    let known = HostState.Remembered(
+      id: "b", path: "/b/x", loaded: .epoch, shown: try #require(HostState.spec(standing)).data)
+    for epoch in [7, 8] as [UInt64] {
+      var next = HostState(home: "/home/me", seed: 2)
+      let starts = next.found(.bundle(try bundle(1), digest: 1), in: "/b/x", at: now)
+      let own = try #require(starts.generations.first)
+      _ = next.handle(.opened(epoch: epoch, tellsAudience: false), generation: own, at: now)
+      // The daemon repeats a range whose acknowledgement was lost.
+      _ = next.dropped(31...47, generation: own)
+      _ = next.dropped(50...50, generation: own)
+      _ = next.remembered([known], at: now)
+      #expect(next.standings.first?.drops == [31...47, 50...50])
+    }
   }
 
   @Test(arguments: [1, 2] as [UInt64])

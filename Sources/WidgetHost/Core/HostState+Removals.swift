@@ -156,10 +156,17 @@ extension HostState {
       let kind = instance.widgets[widget]?.view.kind
       return instance.bundle.widgets.contains { $0.id == widget && $0.kind == kind }
     }
-    return setValues(of: instance, on: removed).prefix(limits.failuresShownMax).map { lost in
+    let values = setValues(of: instance, on: removed)
+    let lines = values.prefix(limits.failuresShownMax).map { lost in
       "widget \(lost.widget) was removed, and with it the value of \(lost.path), "
         + "\(JSONText.short(lost.value)), "
         + "which a user or an action had set"
     }
+    let rest = values.count - lines.count
+    guard rest > 0 else { return lines }
+    return lines + [
+      "\(rest) more value\(rest == 1 ? "" : "s") of the removed widgets "
+        + "\(rest == 1 ? "is" : "are") gone, too"
+    ]
   }
 }

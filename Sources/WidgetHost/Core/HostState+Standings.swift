@@ -73,13 +73,14 @@ extension HostState {
       // The bundle that an earlier host ran, before this host has read a valid file.
       let former = shown == nil ? folder.remembered.last : nil
       let waiting = heldRemarks(current) + (former?.heldRemarks ?? [])
-      let drops = current?.drops ?? []
       let owner = former?.id ?? folder.id
       let marks = marks(of: folder, owner)?.filter { $0.hasPrefix("\(owner) ") }
       let lost = current.map { FormerLosses(of: $0) } ?? former?.losses
       // A file that is missing has not changed.
-      let formerLines = folder.absence == nil ? [] : former?.losses?.lines ?? []
-      let losses = (current?.losses ?? formerLines) + drops.map(HostState.dropRemark)
+      let formerLosses = folder.absence == nil ? nil : former?.losses
+      let drops = (current?.drops ?? formerLosses?.drops) ?? []
+      let lossLines = (current?.losses ?? formerLosses?.lines) ?? LossLines()
+      let losses = lossLines.shown + drops.map(HostState.dropRemark)
       let others = current?.instance.others
       let otherNames = others?.names(countMax: limits.othersShownMax)
       let notes = shown.map { remarks(of: $0, &hints) } ?? []
@@ -127,8 +128,8 @@ extension HostState {
 
   /// Notes a line about a value that is gone, so that the bundle's widget shows it.
   mutating func noteLoss(_ line: String, of id: String) -> [Output] {
-    let isShown = running.lost(line, of: id, countMax: limits.failuresShownMax)
-    return isShown ? standing() : []
+    running.lost(line, of: id, countMax: limits.failuresShownMax)
+    return standing()
   }
 
   /// Notes events that the daemon has dropped before the bundle got them.

@@ -86,11 +86,14 @@ extension HostState {
             name: "remarks", type: .list(.string), defaultValue: .list([]),
             summary: "Widgets that wait for their removal, edits of its file without effect, values"
               + " that are gone with removed widgets, dropped events, settings that are not in force,"
-              + " and possible mistakes in its file, with line and column: at most 20 of each."),
+              + " and possible mistakes in its file, with line and column: at most 20 of each, and the"
+              + " number of earlier values that are gone."),
           Field(
             name: lossesKey, type: .map(.any), defaultValue: .map([:]),
-            summary: "The remarks about values that are gone with removed widgets (lines), and the"
-              + " digest of the file (file). The next host shows them until the file changes."),
+            summary: "The newest remarks about values that are gone with removed widgets (lines), the"
+              + " number of earlier ones (earlier), the numbers of dropped events (drops) with their"
+              + " epoch (epoch), and the digest of the file (file). The next host shows them until"
+              + " the file changes."),
           Field(
             name: "droppedEvents", type: .list(.map(.any)), defaultValue: .list([]),
             summary: "The numbers of events that the bundle did not get: first, last."),
@@ -199,13 +202,7 @@ extension HostState {
         lossesKey: standing.losses?.value ?? .map([:]),
         marksKey: standing.marks.map { value(of: $0) } ?? .null,
         "remarks": .list(standing.remarks.map { .string($0) }),
-        "droppedEvents": .list(
-          standing.drops.map { drop in
-            .map([
-              "first": .int(Int64(clamping: drop.lowerBound)),
-              "last": .int(Int64(clamping: drop.upperBound)),
-            ])
-          }),
+        "droppedEvents": .list(standing.drops.map { FormerLosses.value(of: $0) }),
       ])
   }
 }

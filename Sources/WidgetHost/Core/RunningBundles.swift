@@ -22,10 +22,10 @@ struct RunningBundle: Sendable {
   /// The last refusal of this version in the log. Nil after the daemon has taken the version.
   fileprivate(set) var told: String?
   /// The values of others that this version has removed with their widgets, for people.
-  fileprivate(set) var losses: [String] = []
+  fileprivate(set) var losses = LossLines()
   /// The numbers of events that the daemon has dropped. They are of the epoch.
   fileprivate(set) var drops: [ClosedRange<UInt64>] = []
-  fileprivate var epoch: UInt64?
+  fileprivate(set) var epoch: UInt64?
   /// The widgets that the file lacks, and that wait for their removal.
   fileprivate(set) var held: [Holds.Waiting] = []
   /// The kinds of all such widgets that the daemon still has.
@@ -95,14 +95,20 @@ struct RunningBundles: Sendable {
     return body(&bundles.values[index].instance)
   }
 
-  /// The values of others that are gone with removed widgets, at most `countMax`.
-  ///
-  /// - Returns: whether the value is one of them.
-  @discardableResult
-  mutating func lost(_ value: String, of id: String, countMax: Int) -> Bool {
-    guard let bundle = bundles[id], bundle.losses.count < countMax else { return false }
-    bundles[id]?.losses.append(value)
-    return true
+  /// A value of others is gone with its widget. The newest `countMax` lines are kept.
+  mutating func lost(_ line: String, of id: String, countMax: Int) {
+    bundles[id]?.losses.add(line, countMax: countMax)
+  }
+
+  /// Takes over what an earlier host or version has shown. In another epoch, the numbers of events
+  /// are those of others.
+  mutating func restore(_ former: FormerLosses, of id: String, countMax: Int) {
+    guard let bundle = bundles[id] else { return }
+    bundles[id]?.losses.add(earlier: former.lines, countMax: countMax)
+    guard let epoch = former.epoch, bundle.epoch == nil || bundle.epoch == epoch else { return }
+    let earlier = former.drops.filter { !bundle.drops.contains($0) }
+    bundles[id]?.epoch = epoch
+    bundles[id]?.drops = Array((earlier + bundle.drops).suffix(countMax))
   }
 
   /// The session of a bundle is open. In another epoch, numbers of events begin again.
