@@ -75,6 +75,13 @@ package struct GuardShell: Sendable {
     return found
   }
 
+  /// Whether the shell has ended by itself, or somebody has killed it. `abandon` reaps it.
+  package var hasEnded: Bool {
+    var info = siginfo_t()
+    return waitid(P_PID, id_t(process), &info, WEXITED | WNOHANG | WNOWAIT) == 0
+      && info.si_signo == SIGCHLD
+  }
+
   /// Ends the shell without any work.
   package func finish() {
     _ = write("q\n")

@@ -301,6 +301,70 @@ extension AdapterTests {
     #expect(processes(with: marker).isEmpty)
   }
 
+  @Test func `a guard that was killed is replaced while a program runs`() async throws {
+    let runner = ProcessRunner(home: "/")
+    let marker = "5\(getpid()).125"
+    let seen = AsyncStream<Void>.makeStream()
+    let task = Task {
+      _ = try? await run(
+        "echo up; sleep \(marker)", timeout: nil, isContinuous: true, runner
+      ) { _ in seen.continuation.yield() }
+    }
+    for await _ in seen.stream { break }
+    let first = try #require(runner.guardProcess)
+    killAndWait(first)
+    runner.sweep()
+    let second = try #require(runner.guardProcess)
+    #expect(second != first && kill(second, 0) == 0)
+    task.cancel()
+    await task.value
+    killAndWait(second)
+    runner.sweep()
+    #expect(runner.guardProcess == nil, "no program runs")
+  }
+
+  @Test func `a guard that is killed often is replaced with all groups, after a pause`() throws {
+    let group = try sleeper()
+    var keeper = ProgramGuard()
+    keeper.add(group, of: [group])
+    for _ in 0..<5 {
+      killAndWait(try #require(keeper.process))
+      let isMissing = keeper.renew(for: [group], at: .zero)
+      #expect(!isMissing)
+    }
+    let last = try #require(keeper.process)
+    killAndWait(last)
+    let isMissing = keeper.renew(for: [group], at: .zero)
+    #expect(isMissing && keeper.process == last)
+    let isStillMissing = keeper.renew(for: [group], at: .seconds(1))
+    #expect(!isStillMissing && keeper.process != last)
+    keeper.abandon()
+    var status: CInt = 0
+    while waitpid(group, &status, 0) < 0, errno == EINTR {}
+    #expect(status & 0x7f == SIGKILL)
+  }
+
+  /// A process that sleeps for a minute, in a new group.
+  private func sleeper() throws -> pid_t {
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+    posix_spawnattr_setpgroup(&attributes, 0)
+    var words = ["sleep", "60"].map { strdup($0) } + [nil]
+    defer { for word in words { free(word) } }
+    var process: pid_t = 0
+    try #require(posix_spawn(&process, "/bin/sleep", nil, &attributes, &words, nil) == 0)
+    return process
+  }
+
+  /// Kills a child, and waits for its end. The child stays a zombie.
+  private func killAndWait(_ process: pid_t) {
+    kill(process, SIGKILL)
+    var info = siginfo_t()
+    while waitid(P_PID, id_t(process), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+  }
+
   @Test func `lines arrive one by one, and the program waits while they are handled`() async throws
   {
     let lines = Mutex<[String]>([])

@@ -18,7 +18,12 @@ final class ProcessRunner: Sendable {
   static let grace = Duration.seconds(2)
 
   private struct Table {
+    /// The programs that are not reaped.
     var running: Set<pid_t> = []
+    /// The groups that the guard knows: those of programs that have not ended.
+    var guarded: Set<pid_t> = []
+    /// Whether a later attempt to replace the guard is planned.
+    var isRenewalPlanned = false
     var keeper = ProgramGuard()
     var count = 0
 
@@ -30,6 +35,7 @@ final class ProcessRunner: Sendable {
   }
 
   private let table = Mutex(Table())
+  private let begin = ContinuousClock.now
   /// The variables that every program gets.
   private let standard: [(name: String, value: String)]
   /// This process's environment. A program gets the variables that its bundle's permissions name.
@@ -203,7 +209,8 @@ final class ProcessRunner: Sendable {
           program, arguments, environment, folder, input, output.writing, errors.writing, &process)
         if code == 0 {
           table.running.insert(process)
-          table.keeper.add(process, of: table.running)
+          table.guarded.insert(process)
+          table.keeper.add(process, of: table.guarded)
         }
         return (code, process)
       }
@@ -259,17 +266,48 @@ final class ProcessRunner: Sendable {
   private func end(_ process: pid_t) -> CInt {
     // The process is not reaped yet, so no other process has its number.
     kill(-process, SIGKILL)
-    table.withLock { $0.keeper.remove(process, of: $0.running.subtracting([process])) }
+    table.withLock { table in
+      table.guarded.remove(process)
+      table.keeper.remove(process, of: table.guarded)
+    }
     var status: CInt = 0
     while waitpid(process, &status, 0) < 0, errno == EINTR {}
     table.withLock { _ = $0.running.remove(process) }
     return status
   }
 
+  // MARK: The guard
+
+  /// Replaces the guard if somebody has killed it. If that happens too often, tries again later.
+  private func renewGuard() {
+    let uptime = begin.duration(to: .now)
+    let isPlanned = table.withLock { table in
+      guard table.keeper.renew(for: table.guarded, at: uptime), !table.isRenewalPlanned else {
+        return false
+      }
+      table.isRenewalPlanned = true
+      return true
+    }
+    guard isPlanned else { return }
+    Task { [weak self] in
+      try? await Task.sleep(for: ProcessRunner.renewalPause)
+      self?.retryRenewal()
+    }
+  }
+
+  private func retryRenewal() {
+    table.withLock { $0.isRenewalPlanned = false }
+    renewGuard()
+  }
+
+  /// The pause before another attempt to replace the guard.
+  private static let renewalPause = Duration.seconds(1)
+
   // MARK: Orphans
 
-  /// Kills and reaps the processes that programs left behind.
+  /// Kills and reaps the processes that programs left behind. Replaces the guard if it has ended.
   func sweep() {
+    renewGuard()
     for orphan in orphans() {
       kill(orphan, SIGKILL)
       let ending = host_pidfd_open(orphan)
