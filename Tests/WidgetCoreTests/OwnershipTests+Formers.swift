@@ -45,6 +45,21 @@ extension OwnershipTests {
     #expect(store.widget("c")?.data["count"] == .int(2))
   }
 
+  /// The id of a bundle changes while its action runs, so its provider gets another name.
+  @Test(arguments: [false, true])
+  func `another provider that puts the value back gives the field back`(isUsers: Bool) throws {
+    var store = try store()
+    if isUsers { try store.set("c", ["count": .int(5)]) }
+    let before = store.owners(of: "c")
+    try provide(99, to: &store)
+    for value: Int64 in [98, isUsers ? 5 : 1] {
+      #expect(owner("data.count", in: store)?.hasPrefix("provider ") == true)
+      try store.run(.update("c", .set(["count": .int(value)]), provider: "bundle/other"))
+      #expect(store.checkInvariants() == [])
+    }
+    #expect(store.owners(of: "c") == before)
+  }
+
   @Test func `an event over the value of a provider ends what the provider can put back`() throws {
     var store = try store()
     try store.set("c", ["count": .int(5)])

@@ -147,7 +147,10 @@ extension FieldOwner {
     return FieldOwner(path: path, owner: owner, manager: writer.name, declared: current)
   }
 
-  /// The owner after its provider has set a value, if that puts back what the provider had replaced.
+  /// Whether the owner is a provider.
+  fileprivate var isProviders: Bool { owner.hasPrefix("provider ") }
+
+  /// The owner after a provider has set a value, if that puts back what a provider had replaced.
   func puttingBack(_ value: Value?, _ former: FieldOwner?) -> FieldOwner? {
     guard let value, value == former?.declared ?? declared else { return nil }
     guard let former else {
@@ -327,16 +330,25 @@ extension Record {
       }
       if entry.manager == name {
         entry = FieldOwner(path: path, owner: name)
+      } else if case .provider = writer, entry.isProviders {
+        // A provider that has replaced another one can put back what that one had replaced. So the
+        // field goes back also if a bundle, and with it the provider, has another id meanwhile.
+        let former = before[former: path]
+        if let owner = entry.puttingBack(value, former) {
+          entry = owner
+        } else {
+          entry.owner = name
+          if var former, former.manager != name {
+            former.manager = name
+            changes.setFormer(former)
+          }
+        }
       } else if entry.owner != name {
         if let former = entry.former(current, before: writer) { changes.setFormer(former) }
         if entry.manager.isEmpty, entry.isManaged {
           (entry.manager, entry.declared) = (entry.owner, current)
         }
         entry.owner = name
-      } else if case .provider = writer,
-        let owner = entry.puttingBack(value, before[former: path])
-      {
-        entry = owner
       }
       changes.set(path, to: entry)
     }

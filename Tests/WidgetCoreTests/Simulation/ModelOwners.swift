@@ -97,6 +97,18 @@ struct ModelOwners: Equatable {
         self[path] = nil
       } else if entry.manager == name {
         self[path] = FieldOwner(path: path, owner: name)
+      } else if name.hasPrefix("provider "), entry.owner.hasPrefix("provider ") {
+        // One provider can put back what another one has replaced.
+        let key = Array(path.utf8)
+        if let now, let former = formers[key], former.declared == now {
+          entry.owner = former.owner
+        } else if let now, formers[key] == nil, !entry.manager.isEmpty, entry.declared == now {
+          entry = FieldOwner(path: path, owner: entry.manager)
+        } else {
+          formers[key]?.manager = name
+          entry.owner = name
+        }
+        self[path] = entry
       } else if entry.owner != name {
         let former = was.map {
           FieldOwner(path: path, owner: entry.owner, manager: name, declared: $0)
@@ -110,14 +122,6 @@ struct ModelOwners: Equatable {
           former.declared?.costBytes ?? 0 <= 16_384
         {
           formers[Array(path.utf8)] = former
-        }
-      } else if name.hasPrefix("provider "), let now {
-        if let former = formers[Array(path.utf8)] {
-          guard former.declared == now else { continue }
-          entry.owner = former.owner
-          self[path] = entry
-        } else if !entry.manager.isEmpty, entry.declared == now {
-          self[path] = FieldOwner(path: path, owner: entry.manager)
         }
       }
     }
