@@ -238,6 +238,13 @@ struct Scene {
     first { if case .run(let id, let request) = $0 { (id, request) } else { nil } }
   }
 
+  /// The last program that was started.
+  mutating func lastProgram() -> RequestID? {
+    var last: RequestID?
+    while let program = program() { last = program.id }
+    return last
+  }
+
   mutating func sentEvent() -> (id: RequestID, name: String, payload: ValueMap)? {
     first {
       if case .send(let id, _, let name, let payload, _) = $0 { (id, name, payload) } else { nil }

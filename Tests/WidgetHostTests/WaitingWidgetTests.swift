@@ -211,6 +211,84 @@ struct WaitingWidgetTests {
     #expect(outcome(scene, 1, "code") == .string("ABORTED"))
   }
 
+  @Test func `the end of the wait interrupts the actions, and the events in the queue fail`() throws {
+    var scene = try Self.scene()
+    try scene.print(try need(scene.program()?.id), "1")
+    scene.tell(.waiting([id]))
+    try showWait(&scene)
+    try scene.event("press", wantsOutcome: true)
+    try scene.event("press", wantsOutcome: true)
+    let program = try need(scene.program()?.id)
+    #expect(scene["n"] == .int(99))
+    scene.tell(.ending([id]))
+    #expect(scene["n"] == .int(5) && scene.status("act", "code") == .string("ABORTED"))
+    #expect(outcome(scene, 1, "code") == .string("ABORTED"))
+    #expect(outcome(scene, 2, "code") == .string("ABORTED"))
+    #expect(scene.taken().contains(.cancel(program)))
+    #expect(scene.program() == nil && scene.widget?.isStale == true)
+  }
+
+  @Test func `the undo at the end of the wait does not wait for the answer to another change`()
+    throws
+  {
+    var scene = try Self.scene()
+    try scene.print(try need(scene.program()?.id), "1")
+    scene.tell(.waiting([id]))
+    try scene.event("press")
+    try scene.event("again")
+    let reading = try need(scene.lastProgram())
+    scene.isBusy = true
+    try scene.print(reading, "3")
+    scene.tell(.ending([id]))
+    let changes = scene.taken().compactMap {
+      if case .patch(_, _, let patch) = $0 { patch.setData["n"] } else { nil }
+    }
+    #expect(changes == [.int(5)])
+  }
+
+  /// The widget is of a user, so it stays when its kind goes.
+  @Test(arguments: [true, false])
+  func `a bundle leaves no optimistic value on a widget whose kind goes`(isRemoved: Bool) throws {
+    let now = HostTime(wall: .epoch, uptime: .zero)
+    let bundle = try Scene.bundle(Self.acting, permissions: "{commands: [x, y]}")
+    let kind = try #require(bundle.kinds.first?.kind.name)
+    let widget = Widget(id: id, kind: kind, data: ["n": .int(5), "m": .int(0)], revision: 1)
+    var state = HostState(home: "/home/me", seed: 1)
+    _ = state.remembered([], at: now)
+    let starts = state.found(.bundle(bundle, digest: 1), in: "/b/x", at: now)
+    let generation = try #require(starts.generations.first)
+    var revision: Revision = 1
+    func take(_ outputs: [HostState.Output]) {
+      for output in outputs {
+        switch output {
+        case .effect(.patch(let request, _, _)):
+          revision += 1
+          take(state.handle(.sent(request, revision), generation: generation, at: now))
+        case .effect(.fetchWidget(let request, _)):
+          take(state.handle(.fetched(request, widget), generation: generation, at: now))
+        default: break
+        }
+      }
+    }
+    take(state.declared(generation: generation, refusal: nil, at: now))
+    take(state.handle(.snapshot([widget]), generation: generation, at: now))
+    let event = Event(
+      sequence: 1, widgetID: id, nodeID: "", name: "press", payload: [:], time: now.wall,
+      origin: EventOrigin(uid: 0, client: ""), wantsOutcome: false)
+    take(state.handle(.event(event), generation: generation, at: now))
+    #expect(state.running["b"]?.instance.widgets[id]?.view.data["n"] == .int(99))
+    let next = try BundleReader.read(
+      "{bundle: b, format: 1, version: 1.0.1, kinds: {j: {content: {label: x}}}}")
+    let outputs =
+      isRemoved
+      ? state.lost("/b/x", .removed, at: now)
+      : state.found(.bundle(next, digest: 2), in: "/b/x", at: now)
+    let left = outputs.compactMap { output in
+      if case .leave(_, let patch, _) = output { patch.setData["n"] } else { nil }
+    }
+    #expect(left == [.int(5)])
+  }
+
   @Test func `a wait that ends without news is over for the instance`() throws {
     let other = try #require(WidgetID("v"))
     var conversation = DaemonConversation(limits: HostLimits())

@@ -136,6 +136,8 @@ public struct HostLimits: Hashable, Sendable {
   public var watchWait = Duration.seconds(1)
   /// The maximum time for the end of the host, or of one session.
   public var closeWaitMax = Duration.seconds(3)
+  /// The maximum time that a removal waits for the changes that end the actions of its widgets.
+  public var endWaitMax = Duration.seconds(5)
   /// The maximum time that a bundle's first widgets wait for the widgets of earlier bundles.
   public var turnWaitMax = Duration.seconds(5)
 

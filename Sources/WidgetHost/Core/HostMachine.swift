@@ -286,6 +286,7 @@ struct HostMachine: Sendable {
       case .unmark(let errors): daemon.unmark(errors)
       case .refused(let id, let bundle): daemon.refusedVersion(id, bundle)
       case .effect(let effect): pass(effect, at: now)
+      case .leave(let id, let patch, let bundle): daemon.leave(id, patch, of: bundle)
       case .standing(let specs):
         daemon.setStanding(hostWidget() + specs)
         let failed = bundles.standings.count { $0.state == .failed }

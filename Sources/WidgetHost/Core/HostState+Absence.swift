@@ -276,7 +276,7 @@ extension HostState {
     guard !folders.holding(id).contains(where: { $0 != path }) else {
       return letGo(id, at: now)
     }
-    return handOver(id, to: new)
+    return handOver(id, to: new, at: now)
   }
 
   /// Gives a bundle the kinds and widgets that earlier hosts left behind under other ids.
@@ -314,7 +314,7 @@ extension HostState {
         HostState.shares(former.instance.bundle, with: heir)
       else { continue }
       folders.remove(place)
-      outputs += handOver(id, to: heir)
+      outputs += handOver(id, to: heir, at: now)
     }
     return outputs
   }
@@ -338,8 +338,8 @@ extension HostState {
   }
 
   /// Ends a bundle. Another one takes over what both declare.
-  private mutating func handOver(_ id: String, to heir: Bundle) -> [Output] {
-    guard let (ended, outputs) = end(id) else { return [] }
+  private mutating func handOver(_ id: String, to heir: Bundle, at now: HostTime) -> [Output] {
+    guard let (ended, outputs) = end(id, replacedBy: heir, at: now) else { return [] }
     let note = HostState.note(of: id, heir: heir.id, hasRun: mayHaveRun(id))
     let unmark = unmark(ended, heir: heir)
     formerData.handOver(

@@ -39,6 +39,9 @@ public struct HostState: Sendable {
     /// End these errors of a bundle that is removed, or has another id.
     case unmark(LeftErrors)
     case effect(Effect)
+    /// Change a widget that a bundle has served, after the bundle has ended. Nobody waits for the
+    /// answer.
+    case leave(WidgetID, WidgetPatch, bundle: String)
     /// The state of bundles has changed: declare these widgets of kind `bundle`.
     case standing([WidgetSpec])
     /// An error or a warning, for the log.
@@ -212,6 +215,8 @@ public struct HostState: Sendable {
     let before = running[bundle.id]
     if before?.refused != nil { outputs.append(.refused(id: bundle.id, nil)) }
     if let before {
+      // The next version continues the others.
+      outputs += interrupt(bundle.id, but: Set(bundle.kinds.map(\.kind.name)), at: now)
       outputs += (running.change(bundle.id) { $0.stop() } ?? []).map { .effect($0) }
       outputs.append(.close(generation: before.instance.generation))
     }
@@ -258,7 +263,8 @@ public struct HostState: Sendable {
 
   /// Ends a bundle. If another folder has the same bundle, that folder counts from now on.
   mutating func letGo(_ id: String, at now: HostTime) -> [Output] {
-    guard let (ended, ends) = end(id) else { return [] }
+    let next = folders.holding(id).first.flatMap { folders[$0]?.bundle }
+    guard let (ended, ends) = end(id, replacedBy: next, at: now) else { return [] }
     if let path = folders.holding(id).first, let bundle = folders[path]?.bundle {
       folders.set(path, problem: nil)
       formerLosses[id] = FormerLosses(of: ended)
@@ -289,15 +295,34 @@ public struct HostState: Sendable {
     running.wasTaken(id) || formerIDs?.contains(id) != false
   }
 
+  /// Interrupts the actions of a bundle that ends, except on widgets of kinds that another instance
+  /// serves next. That instance ends the others.
+  private mutating func interrupt(
+    _ id: String, but kinds: Set<KindName>, at now: HostTime
+  ) -> [Output] {
+    (running.change(id) { $0.interruptRuns(but: kinds, at: now) } ?? []).map { effect in
+      if case .patch(_, let widget, let patch) = effect {
+        .leave(widget, patch, bundle: id)
+      } else {
+        .effect(effect)
+      }
+    }
+  }
+
   /// Ends a bundle.
   ///
+  /// - Parameter next: the bundle that has its kinds from now on; nil for none.
   /// - Returns: the bundle, in its last state.
-  mutating func end(_ id: String) -> (bundle: RunningBundle, outputs: [Output])? {
+  mutating func end(
+    _ id: String, replacedBy next: Bundle?, at now: HostTime
+  ) -> (bundle: RunningBundle, outputs: [Output])? {
+    let kinds = Set(next?.kinds.map(\.kind.name) ?? [])
+    let interrupted = interrupt(id, but: kinds, at: now)
     guard let stopped = running.change(id, { $0.stop() }), let ended = running.end(id) else {
       return nil
     }
     var outputs: [Output] = ended.refused == nil ? [] : [.refused(id: id, nil)]
-    outputs += stopped.map { .effect($0) }
+    outputs += interrupted + stopped.map { .effect($0) }
     outputs.append(.close(generation: ended.instance.generation))
     return (ended, outputs)
   }

@@ -47,6 +47,25 @@ extension HandOverTests {
     #expect(messages("w").first?.contains("no longer has this widget") == true)
   }
 
+  /// The disk of the daemon was full, so the widget has no error that the end of the wait removes.
+  @Test mutating func `a wait that ends without a change of the widget is over for its instance`()
+    throws
+  {
+    try edit("b", "u: {kind: j}", kinds: ["j"], in: "/b/y")
+    try begin("w: {kind: j}, v: {kind: k}")
+    tellNews()
+    daemon.updateFailure = Failure("UNAVAILABLE", "the disk is full", isTransient: true)
+    try edit("a", "v: {kind: k}")
+    #expect(!machine.daemon.toldWaiting.isEmpty)
+    daemon.updateFailure = nil
+    updates = []
+    try edit("a", "w: {kind: j}, v: {kind: k}")
+    pass(.seconds(5))
+    #expect(machine.daemon.toldWaiting.isEmpty)
+    #expect(state("w") == "bundle/a fresh a user's")
+    #expect(!updates.contains { $0.id.rawValue == "w" }, "nothing is left to change")
+  }
+
   /// The daemon takes the next change of the error.
   @Test mutating func `an error that the daemon refuses for good is set again later`() throws {
     try begin("w: {kind: k}, v: {kind: k}")

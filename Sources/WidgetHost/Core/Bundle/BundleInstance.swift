@@ -193,6 +193,21 @@ public struct BundleInstance: Sendable {
     others.set(of: id).flatMap { ownerTroubles[$0] }
   }
 
+  /// Interrupts the actions of widgets of other kinds than these, because the instance ends, and
+  /// nobody continues them. So no optimistic value stays.
+  ///
+  /// - Returns: the effects. The instance does not hear whether the changes among them are made.
+  mutating func interruptRuns(but kinds: Set<KindName>, at now: HostTime) -> [Effect] {
+    begin(at: now)
+    for id in sortedIDs where widgets[id].map({ !kinds.contains($0.heard.kind) }) == true {
+      interruptRuns(of: id)
+    }
+    tellOutcomes()
+    for id in widgets.touchedIDs { flush(id, isForced: true) }
+    widgets.endRound()
+    return effects.takeAll(after: takeTrace())
+  }
+
   /// Ends all work under way. The instance takes no input afterwards.
   public mutating func stop() -> [Effect] {
     timers.cancelAll()
@@ -231,6 +246,7 @@ public struct BundleInstance: Sendable {
     case .snapshot(let all): take(snapshot: all)
     case .widget(let widget): take(widget, isAnew: false)
     case .waiting(let ids): take(waiting: ids)
+    case .ending(let ids): take(ending: ids)
     case .removed(let id): remove(id)
     case .opened(let epoch, let tellsAudience):
       let isFirst = duties.begin(epoch: epoch)

@@ -132,7 +132,7 @@ struct BundleLink: Sendable {
   private var restoreAt: Duration?
 
   /// Calls that are to be made one after the other.
-  private var calls: [Effect] = []
+  private(set) var calls: [Effect] = []
   private(set) var calling: (id: CallID, effect: Effect)?
 
   init(_ bundle: Bundle, isInstalled: Bool = false) {

@@ -22,7 +22,7 @@ extension DaemonConversation {
     {
       reportMisfits(results, of: link.bundle, before: nil)
     }
-    toldWaiting[generation] = nil
+    (toldWaiting[generation], endings[generation]) = (nil, nil)
     guard let link = links.remove(generation) else { return }
     holds.outdateErrors()
     if case .flushing(let calls) = link.connection { for id in calls { cancel(id) } }
@@ -86,6 +86,7 @@ extension DaemonConversation {
   /// Begins the next work of a bundle's conversation.
   mutating func proceed(_ generation: UInt64, at now: HostTime) {
     connect(generation)
+    declareEndings(generation, at: now)
     proceedWork(generation, at: now)
     makeCalls(generation)
   }

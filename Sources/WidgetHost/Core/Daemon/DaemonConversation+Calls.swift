@@ -9,6 +9,13 @@ extension DaemonConversation {
     links.change(generation) { $0.add(call) }
   }
 
+  /// Changes a widget that a bundle has served, after the bundle has ended. The call begins before
+  /// those that remove the bundle.
+  mutating func leave(_ id: WidgetID, _ patch: WidgetPatch, of bundle: String) {
+    guard host.isHolding else { return }
+    _ = call(.update(id, patch, provider: HostState.provider(of: bundle)), for: .nothing)
+  }
+
   /// Answers a question about a kind of a bundle. If its session is over, drops the answer, because
   /// the next session numbers its questions from 1.
   mutating func answer(

@@ -49,9 +49,14 @@ extension DaemonConversation {
     for id in heldChanges.takeReady(holds) { call(.error(of: id), for: .held(id)) }
   }
 
-  private mutating func changeHeld(_ listed: ListedWidget) {
+  private mutating func changeHeld(_ listed: ListedWidget, at now: HostTime) {
     guard let next = heldChanges.read(listed, holds, canChange: host.isHolding) else { return }
     let id = listed.widget.id
+    guard holds.set(of: id) != nil || next.patch.changesStanding(of: listed.widget) else {
+      // The daemon sends no news of a change without effect.
+      _ = heldChanges.answered(.success(.done), id, at: now.uptime, limits)
+      return endWaits(of: [id])
+    }
     call(.update(id, next.patch, provider: "", etag: next.etag), for: .held(id))
   }
 
@@ -60,9 +65,11 @@ extension DaemonConversation {
   ) {
     let wasEnding = heldChanges.isEnding
     if case .success(.listed(let listed)) = result, let widget = listed.first {
-      changeHeld(widget)
+      changeHeld(widget, at: now)
     } else if heldChanges.answered(result, id, at: now.uptime, limits) {
       holds.forgetError(of: id)
+      // No news follows, except of a widget that is gone.
+      if case .failure(let failure) = result, failure.code != "NOT_FOUND" { endWaits(of: [id]) }
     }
     // The change may have replaced an error that the marks had set before.
     if wasEnding, !heldChanges.isEnding { cancel(marks.lookAgain()) }
@@ -111,4 +118,13 @@ extension DaemonConversation {
 extension Widget {
   /// Whether the widget waits for its removal, as its errors say.
   fileprivate var hasLeft: Bool { error?.all.contains { Holds.Cause.has($0) } ?? false }
+}
+
+extension WidgetPatch {
+  /// Whether the patch changes the staleness or the errors of a widget.
+  fileprivate func changesStanding(of widget: Widget) -> Bool {
+    if let isStale, isStale != widget.isStale { return true }
+    if let error, error != widget.error { return true }
+    return false
+  }
 }

@@ -357,18 +357,33 @@ extension DaemonConversation {
     guard !holds.isEmpty else { return }
     postponeHolds(at: now)
     delayHolds(at: now)
+    let ids = Set(holds.due(at: now.uptime))
     let due = holds.tick(at: now.uptime)
     guard !due.isEmpty else { return }
+    let servers = tellEnds(of: ids)
     var known: Set<String> = []
     for generation in links.generations {
       guard let sets = links[generation].map({ claims(of: $0.bundle).sets }) else { continue }
       known.formUnion(sets)
-      if !due.isDisjoint(with: sets) { links.change(generation) { $0.declareAgain() } }
+      if !due.isDisjoint(with: sets) {
+        endings[generation] = (servers, now.uptime + limits.endWaitMax)
+      }
     }
     // Nobody is left to remove the others.
     let before = holds.ids
     holds.forgetAll(but: known)
     endWaits(of: before)
+  }
+
+  /// Removes the widgets whose time is over, when the changes that end their actions are made.
+  mutating func declareEndings(_ generation: UInt64, at now: HostTime) {
+    guard let ending = endings[generation] else { return }
+    let isChanging = ending.servers.contains { server in
+      links[server].map { $0.calling != nil || !$0.calls.isEmpty } ?? false
+    }
+    guard !isChanging || ending.latest <= now.uptime else { return }
+    endings[generation] = nil
+    links.change(generation) { $0.declareAgain() }
   }
 
   /// Lets the time of widgets run only while their bundles can remove them. Otherwise no bundle

@@ -81,6 +81,20 @@ extension DaemonConversation {
     }
   }
 
+  /// The time of these widgets is over. Their instances interrupt the actions.
+  ///
+  /// - Returns: the generations of these instances.
+  mutating func tellEnds(of ids: Set<WidgetID>) -> Set<UInt64> {
+    var servers: Set<UInt64> = []
+    for (generation, told) in toldWaiting.sorted(by: { $0.key < $1.key }) {
+      let ending = told.intersection(ids)
+      guard !ending.isEmpty else { continue }
+      servers.insert(generation)
+      tell(.ending(ending), generation)
+    }
+    return servers
+  }
+
   /// The waits of these widgets may be over, and no news follows.
   mutating func endWaits(of ids: Set<WidgetID>) {
     let ended = ids.subtracting(holds.ids)

@@ -78,6 +78,9 @@ struct DaemonConversation: Sendable {
   var heldChanges = HeldChanges()
   /// The widgets that wait for their removal, as the instances were told last.
   var toldWaiting: [UInt64: Set<WidgetID>] = [:]
+  /// The declarations that remove widgets whose time is over, by generation. Each waits for the
+  /// changes of the instances that end the widgets' actions, at most until its time.
+  var endings: [UInt64: (servers: Set<UInt64>, latest: Duration)] = [:]
   var withdrawals = Withdrawals()
   var marks = Marks()
   var unmarks = Unmarks()
@@ -232,6 +235,7 @@ struct DaemonConversation: Sendable {
       ending.nextDeadline, holds.nextDeadline, rests.nextDeadline,
     ]
     deadlines += links.all.map(\.nextDeadline)
+    deadlines.append(endings.values.map(\.latest).min())
     if host.isHolding {
       deadlines += [
         withdrawals.nextDeadline, marks.nextDeadline, unmarks.nextDeadline,

@@ -43,8 +43,12 @@ struct TriggerQueues: Sendable {
   }
 
   /// Forgets the firings of a widget.
-  mutating func forgetFirings(of id: WidgetID) {
-    for key in firings.keys where key.widgetID == id { firings[key] = nil }
+  ///
+  /// - Returns: these firings, those of each trigger in order.
+  @discardableResult
+  mutating func forgetFirings(of id: WidgetID) -> [Firing] {
+    let keys = firings.keys.filter { $0.widgetID == id }.sorted { $0.trigger < $1.trigger }
+    return keys.flatMap { firings.removeValue(forKey: $0) ?? [] }
   }
 
   // MARK: Throttles

@@ -32,6 +32,28 @@ extension BundleInstance {
     for key in ended { startNext(key) }
   }
 
+  /// The present actions are interrupted before the removal names the values that go with the
+  /// widgets, like at the beginning of the wait. An action that began just before has no more time.
+  mutating func take(ending ids: Set<WidgetID>) {
+    for id in ids.intersection(waiting).sorted(by: WidgetID.inOrder) {
+      interruptRuns(of: id)
+      // The change must not wait for the answer to an earlier one.
+      flush(id, isForced: true)
+    }
+  }
+
+  /// Interrupts the actions of a widget. The events that wait for their end fail, too.
+  mutating func interruptRuns(of id: WidgetID) {
+    for firing in queues.forgetFirings(of: id) {
+      noteOutcome(
+        of: firing.event,
+        ActionStatus(
+          state: .failure, title: "Interrupted",
+          message: "It was interrupted; try again.", code: "ABORTED"))
+    }
+    for run in runs.of(id) { _ = interrupt(run) }
+  }
+
   /// Whether a source rests, because its widget waits for its removal.
   func rests(_ source: Source, of id: WidgetID, isDemanded: Bool) -> Bool {
     waiting.contains(id) && (!isDemanded || source.isContinuous)
