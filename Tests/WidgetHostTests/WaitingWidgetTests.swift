@@ -211,7 +211,9 @@ struct WaitingWidgetTests {
     #expect(outcome(scene, 1, "code") == .string("ABORTED"))
   }
 
-  @Test func `the end of the wait interrupts the actions, and the events in the queue fail`() throws {
+  @Test func `the end of the wait interrupts the actions, and the events in the queue fail`()
+    throws
+  {
     var scene = try Self.scene()
     try scene.print(try need(scene.program()?.id), "1")
     scene.tell(.waiting([id]))
