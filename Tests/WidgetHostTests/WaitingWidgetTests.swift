@@ -291,6 +291,22 @@ struct WaitingWidgetTests {
     #expect(left == [.int(5)])
   }
 
+  @Test(arguments: [false, true])
+  func `a removal waits for the changes of its widgets, at most until a limit`(isLate: Bool)
+    throws
+  {
+    let bundle = try Scene.bundle(Self.acting, permissions: "{commands: [x, y]}")
+    let limit = HostLimits().endWaitMax
+    var conversation = DaemonConversation(limits: HostLimits())
+    conversation.open(1, bundle, isInstalled: false)
+    conversation.endings[1] = ([1], limit)
+    conversation.add(.patch(.unanswered(1), id, WidgetPatch(isStale: false)), 1)
+    #expect(conversation.nextDeadline.map { $0 <= limit } == true)
+    let time = HostTime(wall: .epoch, uptime: isLate ? limit : .zero)
+    conversation.declareEndings(1, at: time)
+    #expect(conversation.endings.keys.contains(1) == !isLate)
+  }
+
   @Test func `a wait that ends without news is over for the instance`() throws {
     let other = try #require(WidgetID("v"))
     var conversation = DaemonConversation(limits: HostLimits())
