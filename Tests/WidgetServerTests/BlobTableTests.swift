@@ -186,6 +186,73 @@ struct BlobTableTests {
     #expect(table.nextExpiry == nil)
   }
 
+  @Test func `the next expiry is that of the blob that was used first, whatever was deleted`() throws
+  {
+    var table = BlobTable(folder: "/tmp")
+    var limits = limits
+    limits.blobsPerUIDMax = 8
+    var ids: [String] = []
+    for second in 0..<6 as Range<Int64> {
+      ids.append(
+        try table.add(
+          UploadBlobRequest(data: [1]), by: 1, at: start + .seconds(second), limits
+        ).blobID)
+    }
+    #expect(table.nextExpiry == start + .seconds(60))
+    _ = try table.piece(
+      ReadBlobRequest(blobID: ids[0]), for: 1, isOwner: false, at: start + .seconds(9), limits)
+    #expect(table.nextExpiry == start + .seconds(61))
+    table.delete(ids[1], by: 1, isOwner: false)
+    table.delete(ids[3], by: 1, isOwner: false)
+    #expect(table.nextExpiry == start + .seconds(62))
+    _ = try table.add(
+      UploadBlobRequest(blobID: ids[2], offset: 1, data: [2]), by: 1, at: start + .seconds(10),
+      limits)
+    #expect(table.nextExpiry == start + .seconds(64))
+    table.expire(at: start + .seconds(65))
+    #expect(table.nextExpiry == start + .seconds(69))
+    #expect(table.unusedCount == 2)
+    table.removeAll()
+    #expect(table.nextExpiry == nil)
+  }
+
+  @Test func `blobs that were deleted, expired and freed leave nothing in the limits`() throws {
+    var table = BlobTable(folder: "/tmp")
+    var limits = limits
+    let part = BlobTable.freedBytesMax
+    (limits.blobBytesMax, limits.blobBytesPerUIDMax) = (2 * part, 2 * part)
+    (limits.blobBytesTotalMax, limits.blobsMax) = (3 * part, 3)
+    func add(_ count: Int, by uid: UInt32) -> String? {
+      do throws(RPCStatus) {
+        let data = [UInt8](repeating: 1, count: count)
+        _ = try table.add(UploadBlobRequest(data: data), by: uid, at: start, limits)
+        return nil
+      } catch { return error.errorInfo?.metadata["limit"] }
+    }
+    for _ in 0..<3 {
+      #expect(add(part + 1, by: 1) == nil)
+      #expect(add(3, by: 2) == nil)
+      let id = try table.add(UploadBlobRequest(data: [4]), by: 2, at: start, limits).blobID
+      table.delete(id, by: 2, isOwner: false)
+      table.expire(at: start + .seconds(60))
+      let (first, second) = (table.takeUsersToFree(), table.takeUsersToFree())
+      #expect(Set(first) == [1, 2])
+      #expect(second.isEmpty)
+      for uid in [1, 2] as [UInt32] {
+        while table.unusedCount(of: uid) > 0 { table.freePart(of: uid) }
+      }
+      #expect(table.unusedCount == 0)
+    }
+    #expect(add(2 * part, by: 1) == nil)
+    #expect(add(1, by: 1) == "blob_bytes_per_uid_max")
+    #expect(add(part, by: 2) == nil)
+    #expect(add(0, by: 3) == nil)
+    #expect(add(0, by: 4) == "blobs_max")
+    limits.blobsMax = 4
+    #expect(add(1, by: 4) == "blob_bytes_total_max")
+    table.removeAll()
+  }
+
   @Test func `the files of forgotten blobs are freed in parts, and then closed`() throws {
     let folder = try TestFolder()
     var table = BlobTable(folder: folder.path)

@@ -75,7 +75,7 @@ final class Blobs {
   /// Frees the files of forgotten blobs in slices of their users' time. Many large blobs can expire
   /// together, and the kernel takes long to free their pages.
   private func freeFiles() {
-    for uid in table.unusedUIDs where !freeing.contains(uid) { freePart(of: uid) }
+    for uid in table.takeUsersToFree() where !freeing.contains(uid) { freePart(of: uid) }
   }
 
   private func freePart(of uid: UInt32) {

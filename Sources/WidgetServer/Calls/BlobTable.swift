@@ -7,6 +7,12 @@ import WidgetProto
 /// A blob is a file without a name, so the kernel deletes it when the daemon ends, also after a
 /// crash. A blob that nobody uses expires. The table is a value with private state: the owner of
 /// the timer asks for `nextExpiry` after each call.
+///
+/// Thousands of calls can come in a second, so no call looks at all blobs. The table keeps the order
+/// of the expiries and the amounts that count in limits.
+///
+/// Invariants: `expiries` has each id of `blobs`; `usage` is the sum of `blobs` and `unused`;
+/// `oldestUnused` has each user whose next unused file is that of a client.
 struct BlobTable {
   /// The maximum number of bytes of a blob in one answer.
   static let pieceBytesMax = 1 << 20
@@ -24,7 +30,6 @@ struct BlobTable {
     let name: String
     let contentType: String
     var size = 0
-    var expiry: NIODeadline
   }
 
   /// The file of a forgotten blob.
@@ -38,8 +43,17 @@ struct BlobTable {
 
   private let folder: String
   private var blobs: [String: Blob] = [:]
+  /// When each blob expires, if nobody uses it before.
+  private var expiries = RankedKeys<String, NIODeadline>()
+  private var usage = BlobUsage()
   /// The files of forgotten blobs, by user.
   private var unused: [UInt32: CircularBuffer<UnusedFile>] = [:]
+  /// The number of files of forgotten blobs that are not closed yet.
+  private(set) var unusedCount = 0
+  /// The number of the next file of each user, if it is the file of a client's blob.
+  private var oldestUnused = RankedKeys<UInt32, UInt64>()
+  /// The users that have unused files since the last `takeUsersToFree`, and had none before.
+  private var usersToFree: [UInt32] = []
   /// The number of files that were forgotten.
   private var forgottenFiles: UInt64 = 0
 
@@ -47,11 +61,13 @@ struct BlobTable {
   init(folder: String) { self.folder = folder }
 
   /// When the next blob expires, if nobody uses it before.
-  var nextExpiry: NIODeadline? { blobs.values.map(\.expiry).min() }
+  var nextExpiry: NIODeadline? { expiries.first?.rank }
 
-  /// Forgets the blobs that are due. `freePart` then frees their files.
+  /// Forgets the blobs that are due. `freePart` then frees their files. O(due blobs).
   mutating func expire(at now: NIODeadline) {
-    for (id, blob) in blobs where blob.expiry <= now { forget(id, blob) }
+    while let next = expiries.first, next.rank <= now, let blob = blobs[next.key] {
+      forget(next.key, blob)
+    }
   }
 
   mutating func removeAll() {
@@ -59,7 +75,7 @@ struct BlobTable {
     for files in unused.values {
       for next in files { close(next.file) }
     }
-    unused.removeAll()
+    self = BlobTable(folder: folder)
   }
 
   // MARK: - Files of forgotten blobs
@@ -67,10 +83,14 @@ struct BlobTable {
   /// The users with files of forgotten blobs.
   var unusedUIDs: [UInt32] { Array(unused.keys) }
 
-  /// The number of files of forgotten blobs that are not closed yet.
-  var unusedCount: Int { unused.values.reduce(0) { $0 + $1.count } }
+  /// The users whose files the caller begins to free now. A user is returned again if all files
+  /// were freed and another blob was forgotten.
+  mutating func takeUsersToFree() -> [UInt32] {
+    defer { usersToFree.removeAll() }
+    return usersToFree
+  }
 
-  /// The same for one user.
+  /// The number of files of a user's forgotten blobs that are not closed yet.
   func unusedCount(of uid: UInt32) -> Int { unused[uid]?.count ?? 0 }
 
   /// Frees a part of the file of a user's forgotten blob. Closes a small file. Returns the number of
@@ -83,34 +103,23 @@ struct BlobTable {
     // If the file cannot be made shorter, the kernel frees all of it at once.
     if next.size > 0, ftruncate(next.file, off_t(next.size)) == 0 {
       unused[uid]?.prepend(next)
+      usage.add(bytes: -BlobTable.freedBytesMax, of: uid, isOwners: next.isOwners)
       return BlobTable.freedBytesMax
     }
     close(next.file)
+    unusedCount -= 1
+    usage.add(files: -1, bytes: -size, of: uid, isOwners: next.isOwners)
     if unused[uid]?.isEmpty == true { unused[uid] = nil }
+    noteOldestUnused(of: uid)
     return size
   }
 
-  /// The user whose next file is the oldest one of a client's forgotten blobs. O(users).
-  private var oldestUnusedUID: UInt32? {
-    var oldest: (uid: UInt32, number: UInt64)?
-    for (uid, files) in unused {
-      guard let next = files.first, !next.isOwners, next.number < oldest?.number ?? .max
-      else { continue }
-      oldest = (uid, next.number)
+  private mutating func noteOldestUnused(of uid: UInt32) {
+    if let next = unused[uid]?.first, !next.isOwners {
+      oldestUnused.set(uid, to: next.number)
+    } else {
+      oldestUnused.remove(uid)
     }
-    return oldest?.uid
-  }
-
-  /// The bytes of a user's blobs, also those of the files that are not freed yet.
-  private func byteCount(of uid: UInt32) -> Int {
-    let forgotten = unused[uid]?.reduce(0) { $0 + $1.size } ?? 0
-    return blobs.values.reduce(forgotten) { $1.uid == uid ? $0 + $1.size : $0 }
-  }
-
-  /// The same for the blobs of all clients.
-  private var sharedByteCount: Int {
-    let forgotten = unused.values.joined().reduce(0) { $1.isOwners ? $0 : $0 + $1.size }
-    return blobs.values.reduce(forgotten) { $1.isOwners ? $0 : $0 + $1.size }
   }
 
   // MARK: - Calls
@@ -131,7 +140,6 @@ struct BlobTable {
     guard var blob = blobs[request.blobID], blob.uid == uid else {
       throw .blobNotFound(request.blobID)
     }
-    blob.expiry = expiry
     let size = UInt64(blob.size)
     if request.offset < size {
       // A retry: the client has lost the answer and sends the piece again.
@@ -142,8 +150,10 @@ struct BlobTable {
       try admit(request.data.count, after: blob.size, of: uid, isOwner, limits)
       try BlobTable.write(request.data, to: blob.file, at: blob.size)
       blob.size += request.data.count
+      blobs[request.blobID] = blob
+      usage.add(bytes: request.data.count, of: uid, isOwners: blob.isOwners)
     }
-    blobs[request.blobID] = blob
+    expiries.set(request.blobID, to: expiry)
     return UploadBlobResponse(blobID: request.blobID, size: UInt64(blob.size), idle: idle)
   }
 
@@ -154,11 +164,10 @@ struct BlobTable {
     _ limits: ServerLimits
   ) throws(RPCStatus) -> ReadBlobResponse {
     expire(at: now)
-    guard var blob = blobs[request.blobID], blob.uid == uid || isOwner,
+    guard let blob = blobs[request.blobID], blob.uid == uid || isOwner,
       blob.uid == request.forUID ?? blob.uid
     else { throw .blobNotFound(request.blobID) }
-    blob.expiry = now + .seconds(Int64(limits.blobIdleSeconds))
-    blobs[request.blobID] = blob
+    expiries.set(request.blobID, to: now + .seconds(Int64(limits.blobIdleSeconds)))
     let start = Int(clamping: min(request.offset, UInt64(blob.size)))
     let wanted = request.sizeMax == 0 ? BlobTable.pieceBytesMax : Int(request.sizeMax)
     let count = min(wanted, BlobTable.pieceBytesMax, blob.size - start)
@@ -171,7 +180,9 @@ struct BlobTable {
     guard let blob = blobs[id], blob.uid == uid || isOwner else { return }
     guard blob.size <= BlobTable.smallFileBytesMax else { return forget(id, blob) }
     close(blob.file)
+    usage.add(files: -1, bytes: -blob.size, of: blob.uid, isOwners: blob.isOwners)
     blobs[id] = nil
+    expiries.remove(id)
   }
 
   // MARK: - Parts
@@ -192,7 +203,7 @@ struct BlobTable {
       throw .invalidField(
         "content_type", "At most 127 printable characters of ASCII are allowed.")
     }
-    let count = blobs.values.count { $0.uid == uid }
+    let count = usage.amount(of: uid).files - unusedCount(of: uid)
     // The files of the user's forgotten blobs count for the user, because they also take places of
     // all users. The user's own call frees a part of them, so that the next ones fit.
     if count < limits.blobsPerUIDMax, count + unusedCount(of: uid) >= limits.blobsPerUIDMax {
@@ -201,7 +212,7 @@ struct BlobTable {
     guard count + unusedCount(of: uid) < limits.blobsPerUIDMax else {
       throw .quotaExceeded("blobs_per_uid_max", limits.blobsPerUIDMax)
     }
-    guard isOwner || sharedFileCount < limits.blobsMax else {
+    guard isOwner || usage.clients.files < limits.blobsMax else {
       throw .quotaExceeded("blobs_max", limits.blobsMax)
     }
     try admit(request.data.count, after: 0, of: uid, isOwner, limits)
@@ -213,13 +224,10 @@ struct BlobTable {
     let id = BlobTable.newID()
     blobs[id] = Blob(
       uid: uid, isOwners: isOwner, file: file, name: request.name, contentType: request.contentType,
-      size: request.data.count, expiry: expiry)
+      size: request.data.count)
+    expiries.set(id, to: expiry)
+    usage.add(files: 1, bytes: request.data.count, of: uid, isOwners: isOwner)
     return id
-  }
-
-  /// The number of open files of clients, also those of forgotten blobs.
-  private var sharedFileCount: Int {
-    blobs.values.count { !$0.isOwners } + unused.values.joined().count { !$0.isOwners }
   }
 
   private mutating func admit(
@@ -229,32 +237,36 @@ struct BlobTable {
       throw .quotaExceeded("blob_bytes_max", limits.blobBytesMax)
     }
     // As with the files, the user's own call frees some of the bytes of forgotten blobs.
-    let ownExcess = byteCount(of: uid) + count - limits.blobBytesPerUIDMax
-    let sharedExcess = isOwner ? 0 : sharedByteCount + count - limits.blobBytesTotalMax
+    let ownExcess = usage.amount(of: uid).bytes + count - limits.blobBytesPerUIDMax
+    let sharedExcess = isOwner ? 0 : usage.clients.bytes + count - limits.blobBytesTotalMax
     var freed = 0
     while freed < min(max(ownExcess, sharedExcess), BlobTable.freedBytesMax),
       unusedCount(of: uid) > 0
     {
       freed += freePart(of: uid)
     }
-    guard byteCount(of: uid) + count <= limits.blobBytesPerUIDMax else {
+    guard usage.amount(of: uid).bytes + count <= limits.blobBytesPerUIDMax else {
       throw .quotaExceeded("blob_bytes_per_uid_max", limits.blobBytesPerUIDMax)
     }
     // The deleted blobs of other users must not keep the user from uploading.
-    while freed < min(sharedExcess, BlobTable.freedBytesMax), let oldest = oldestUnusedUID {
-      freed += freePart(of: oldest)
+    while freed < min(sharedExcess, BlobTable.freedBytesMax), let oldest = oldestUnused.first {
+      freed += freePart(of: oldest.key)
     }
-    guard isOwner || sharedByteCount + count <= limits.blobBytesTotalMax else {
+    guard isOwner || usage.clients.bytes + count <= limits.blobBytesTotalMax else {
       throw .quotaExceeded("blob_bytes_total_max", limits.blobBytesTotalMax)
     }
   }
 
   private mutating func forget(_ id: String, _ blob: Blob) {
+    if unused[blob.uid] == nil { usersToFree.append(blob.uid) }
     unused[blob.uid, default: CircularBuffer()].append(
       UnusedFile(
         isOwners: blob.isOwners, file: blob.file, number: forgottenFiles, size: blob.size))
     forgottenFiles += 1
+    unusedCount += 1
+    noteOldestUnused(of: blob.uid)
     blobs[id] = nil
+    expiries.remove(id)
   }
 
   /// 128 random bits, so nobody can guess an id.
