@@ -186,8 +186,7 @@ struct BlobTableTests {
     #expect(table.nextExpiry == nil)
   }
 
-  @Test func `the next expiry is that of the blob that was used first, whatever was deleted`() throws
-  {
+  @Test func `the next expiry is that of the blob whose last use is oldest`() throws {
     var table = BlobTable(folder: "/tmp")
     var limits = limits
     limits.blobsPerUIDMax = 8
