@@ -384,11 +384,23 @@ public struct WidgetStore: ~Copyable {
   /// - Parameter onlyRemoves: Whether all changes are removals; see `CommitGroup.onlyRemoves`. Then
   ///   widgets that have changed before the group wait for another one, because they need room.
   public func pendingGroup(onlyRemoves: Bool = false) -> CommitGroup {
+    let pending = pendingChanges(onlyRemoves: onlyRemoves)
+    var group = pending.group
+    group.upserts = pending.widgets.images
+    return group
+  }
+
+  /// The same, with the changed widgets apart, so that nothing has the images of all of them.
+  public func pendingChanges(
+    onlyRemoves: Bool = false
+  ) -> (group: CommitGroup, widgets: PendingWidgets) {
     var group = CommitGroup(
       revision: max(revision, revisionCeiling), compactRevision: compactRevision,
       eventSequenceCeiling: eventSequenceCeiling)
     group.onlyRemoves = onlyRemoves
+    var changed: [Record] = []
     var slots: Set<Int32> = []
+    slots.reserveCapacity(records.inverses.count)
     var tombstoneCount = 0
     var requestCount = 0
     var kindNames: Set<KindName> = []
@@ -396,9 +408,7 @@ public struct WidgetStore: ~Copyable {
     for inverse in records.inverses {
       switch inverse {
       case .replace(let slot, _, _), .remove(let slot, _), .storeAgain(let slot):
-        if slots.insert(slot).inserted, let record = records[Int(slot)] {
-          group.upserts.append(storedImage(of: record))
-        }
+        if slots.insert(slot).inserted, let record = records[Int(slot)] { changed.append(record) }
       case .restore(_, let record, _): group.deletions.append(record.id)
       }
     }
@@ -429,24 +439,14 @@ public struct WidgetStore: ~Copyable {
         lost: queue?.lost)
     }
     for slot in unstored where !onlyRemoves && slots.insert(Int32(slot)).inserted {
-      if let record = records[slot] { group.upserts.append(storedImage(of: record)) }
+      if let record = records[slot] { changed.append(record) }
     }
     group.requests = ledger.newest(requestCount)
     for removal in tombstones.suffix(tombstoneCount) {
       guard case .widget(let tombstone) = removal.what else { continue }
       group.tombstones.append(TombstoneImage(tombstone, revision: removal.revision))
     }
-    return group
-  }
-
-  /// A widget as it is stored: without its data if the data does not outlive a restart.
-  private func storedImage(of record: Record) -> RecordImage {
-    var image = RecordImage(record)
-    if schemas[record.kind]?.kind.persistence == .volatile {
-      image.data = []
-      image.owners = record.ownership?.withoutData?.stored
-    }
-    return image
+    return (group, PendingWidgets(changed, schemas))
   }
 
   /// Ends the group: it can no longer be taken back. Also forgets things that exceed their limit or

@@ -27,6 +27,9 @@ public protocol CommitLog: AnyObject {
   /// Makes one group durable, all or nothing. O(size of the group).
   func append(_ group: CommitGroup) throws(StorageError)
 
+  /// The same with further widgets, which become images one by one while the group is written.
+  func append(_ group: CommitGroup, writing widgets: PendingWidgets) throws(StorageError)
+
   /// Throws if the next process would not find the stored data in its place. Then nothing more may
   /// be appended. Costs little, because it is called for each group and each health check.
   func check() throws(StorageError)
@@ -44,6 +47,15 @@ public protocol CommitLog: AnyObject {
 }
 
 extension CommitLog {
+  /// The default, for a log that keeps the group.
+  public func append(
+    _ group: CommitGroup, writing widgets: PendingWidgets
+  ) throws(StorageError) {
+    var whole = group
+    whole.upserts += widgets.images
+    try append(whole)
+  }
+
   /// The default, for a log that cannot be removed.
   public func check() throws(StorageError) {}
 

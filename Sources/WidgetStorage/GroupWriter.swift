@@ -34,13 +34,17 @@ final class GroupWriter {
 
   /// Writes a group in one transaction.
   ///
-  /// - Parameter saved: The stored state before the group.
-  func store(_ group: CommitGroup, after saved: SavedState) throws(StorageError) {
+  /// - Parameters:
+  ///   - widgets: Further widgets of the group.
+  ///   - saved: The stored state before the group.
+  func store(
+    _ group: CommitGroup, _ widgets: PendingWidgets, after saved: SavedState
+  ) throws(StorageError) {
     // A transaction is open only if an earlier rollback failed.
     if connection.isInTransaction { try statements.rollback.run() }
     try statements.begin.run()
     do throws(StorageError) {
-      try write(group, after: saved)
+      try write(group, widgets, after: saved)
       try statements.commit.run()
     } catch {
       // SQLite rolls back by itself after some errors. If this fails, the next append or close
@@ -59,16 +63,28 @@ final class GroupWriter {
     for image in images { requests.append(bytes: image.storedBytes) }
   }
 
-  private func write(_ group: CommitGroup, after saved: SavedState) throws(StorageError) {
-    for id in group.deletions {
+  /// The number of rows from which they are written in the order of their keys.
+  ///
+  /// The table of widgets is one tree. In another order, each row of a large table can need another
+  /// page. If the pages do not fit into SQLite's cache, SQLite writes and reads a page for each row.
+  /// In the order of keys, SQLite writes each page once. The pages of fewer rows fit into the cache.
+  static let orderedRowsMin = 1_024
+
+  private func write(
+    _ group: CommitGroup, _ widgets: PendingWidgets, after saved: SavedState
+  ) throws(StorageError) {
+    var deletions = group.deletions
+    var widgets = widgets
+    if deletions.count >= GroupWriter.orderedRowsMin {
+      deletions.sort { $0.rawValue.precedesByBytes($1.rawValue) }
+    }
+    if widgets.count >= GroupWriter.orderedRowsMin { widgets.sortByID() }
+    for id in deletions {
       try statements.deleteWidget.bind(id.rawValue, at: 1)
       try statements.deleteWidget.run()
     }
-    for record in group.upserts {
-      try writeRow(
-        StoredWidget(record), key: record.widget.id.rawValue, at: (1, 2), statements.upsertWidget,
-        checksum: (3, { RowChecksum("widgets", text: $0, blob: $1) }))
-    }
+    for record in group.upserts { try write(record) }
+    for index in 0..<widgets.count { try write(widgets[index]) }
     for name in group.kindDeletions {
       try statements.deleteKind.bind(name.rawValue, at: 1)
       try statements.deleteKind.run()
@@ -122,6 +138,12 @@ final class GroupWriter {
     try statements.updateState.bind(next.runningTime.storedNanoseconds, at: 5)
     try statements.updateState.bind(next.checksum.value, at: 6)
     try statements.updateState.run()
+  }
+
+  private func write(_ record: RecordImage) throws(StorageError) {
+    try writeRow(
+      StoredWidget(record), key: record.widget.id.rawValue, at: (1, 2), statements.upsertWidget,
+      checksum: (3, { RowChecksum("widgets", text: $0, blob: $1) }))
   }
 
   private func write(_ budgets: [RefreshBudgetImage]) throws(StorageError) {

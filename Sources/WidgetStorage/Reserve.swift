@@ -77,16 +77,20 @@ struct Reserve {
         .partialValue)
   }
 
-  /// Whether the reserve may be enough for a group.
-  func mayFit(_ group: CommitGroup, at now: ContinuousClock.Instant = .now) -> Bool {
+  /// Whether the reserve may be enough for a group with further widgets.
+  func mayFit(
+    _ group: CommitGroup, widgets: Int = 0, at now: ContinuousClock.Instant = .now
+  ) -> Bool {
     guard heldBytes > 0 else { return false }
     guard let tooLarge, now < tooLarge.until else { return true }
-    return group.rowCount < tooLarge.rowCount
+    return group.rowCount + widgets < tooLarge.rowCount
   }
 
   /// Notes that the reserve was not enough for a group.
-  mutating func noteTooLarge(_ group: CommitGroup, at now: ContinuousClock.Instant = .now) {
-    tooLarge = (group.rowCount, now + Reserve.pause)
+  mutating func noteTooLarge(
+    _ group: CommitGroup, widgets: Int = 0, at now: ContinuousClock.Instant = .now
+  ) {
+    tooLarge = (group.rowCount + widgets, now + Reserve.pause)
   }
 
   /// After a group: tries again to hold the missing part.
@@ -113,9 +117,11 @@ extension CommitGroup {
 
   /// Whether the group may use the reserve: it only removes data, or the daemon has made it of
   /// removals. The latter can change widgets, such as those of a removed kind.
-  var freesRoom: Bool {
+  ///
+  /// - Parameter widgets: The number of widgets that are written with the group.
+  func freesRoom(widgets: Int) -> Bool {
     guard !(deletions.isEmpty && kindDeletions.isEmpty && eventTrims.isEmpty) else { return false }
     return onlyRemoves
-      || upserts.isEmpty && kindUpserts.isEmpty && events.isEmpty && theme == nil
+      || widgets == 0 && upserts.isEmpty && kindUpserts.isEmpty && events.isEmpty && theme == nil
   }
 }

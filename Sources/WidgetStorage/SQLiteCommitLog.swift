@@ -244,6 +244,12 @@ public final class SQLiteCommitLog: CommitLog {
   // MARK: - Appending
 
   public func append(_ group: CommitGroup) throws(StorageError) {
+    try append(group, writing: PendingWidgets())
+  }
+
+  public func append(
+    _ group: CommitGroup, writing widgets: PendingWidgets
+  ) throws(StorageError) {
     guard let open else { throw .closed(path: path) }
     do throws(StorageError) { try check() } catch {
       counters.failedGroups += 1
@@ -256,9 +262,9 @@ public final class SQLiteCommitLog: CommitLog {
       waitForCheckpoint(open, &wait)
     }
     do throws(StorageError) {
-      do throws(StorageError) { try open.writer.store(group, after: saved) } catch {
+      do throws(StorageError) { try open.writer.store(group, widgets, after: saved) } catch {
         guard case .full = error else { throw error }
-        try storeOnFullDisk(group, open, &wait)
+        try storeOnFullDisk(group, widgets, open, &wait)
       }
     } catch {
       counters.failedGroups += 1
@@ -305,14 +311,16 @@ public final class SQLiteCommitLog: CommitLog {
   /// The log may occupy all of the remaining room, and can only begin again after a checkpoint, for
   /// which the checkpointer's thread can be late. A group that frees room also gets the reserve.
   private func storeOnFullDisk(
-    _ group: CommitGroup, _ open: Open, _ wait: inout CheckpointWait
+    _ group: CommitGroup, _ widgets: PendingWidgets, _ open: Open, _ wait: inout CheckpointWait
   ) throws(StorageError) {
     // After a late checkpoint, no further group waits until it has ended: a turn can have several.
     guard open.checkpointer.hasEnded(lateTicket), waitForCheckpoint(open, &wait) else {
       throw .full(path: path)
     }
-    do throws(StorageError) { try open.writer.store(group, after: saved) } catch {
-      guard case .full = error, group.freesRoom, reserve.mayFit(group) else { throw error }
+    do throws(StorageError) { try open.writer.store(group, widgets, after: saved) } catch {
+      guard case .full = error, group.freesRoom(widgets: widgets.count),
+        reserve.mayFit(group, widgets: widgets.count)
+      else { throw error }
       let (logBytes, heldBytes) = (open.files.logBytes, reserve.heldBytes)
       reserve.release()
       guard waitForCheckpoint(open, &wait) else {
@@ -320,13 +328,13 @@ public final class SQLiteCommitLog: CommitLog {
         reserve.takeBack(heldBytes)
         throw error
       }
-      do throws(StorageError) { try open.writer.store(group, after: saved) } catch {
+      do throws(StorageError) { try open.writer.store(group, widgets, after: saved) } catch {
         // The attempt has written to the log, into the space of the reserve. Give back only that:
         // small changes need the log's own space.
         open.connection.emptyLog(busyTimeoutMilliseconds: options.busyTimeout.milliseconds)
         open.files.allocateLog(logBytes)
         reserve.takeBack(heldBytes)
-        if case .full = error { reserve.noteTooLarge(group) }
+        if case .full = error { reserve.noteTooLarge(group, widgets: widgets.count) }
         throw error
       }
     }

@@ -232,6 +232,22 @@ struct GroupTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test(arguments: histories)
+  func `the widgets of a group have the same images one by one`(commands: [Command]) throws {
+    var store = try GroupTests.makeStore()
+    for command in commands { try store.run(command) }
+    let whole = store.pendingGroup()
+    var (rest, widgets) = store.pendingChanges()
+    #expect(widgets.count == whole.upserts.count)
+    #expect((0..<widgets.count).map { widgets[$0] } == whole.upserts)
+    #expect(rest.upserts.isEmpty)
+    rest.upserts = widgets.images
+    #expect(rest == whole)
+    widgets.sortByID()
+    let ids = whole.upserts.map(\.widget.id.rawValue)
+    #expect(widgets.images.map(\.widget.id.rawValue) == ids.sorted())
+  }
+
   @Test func `a group knows the bytes that it writes, each widget once`() throws {
     var store = try GroupTests.makeStore()
     func bytes(_ ids: WidgetID...) -> Int {

@@ -224,10 +224,11 @@ final class ServiceLoop {
   }
 
   private func append(onlyRemoves: Bool) throws(StorageError) {
-    var group = context.store.pendingGroup(onlyRemoves: onlyRemoves)
+    let pending = context.store.pendingChanges(onlyRemoves: onlyRemoves)
+    var group = pending.group
     group.runningTime = turn.runningTime
     let start = context.work.beginWrite()
-    try log.append(group)
+    try log.append(group, writing: pending.widgets)
     context.work.endWrite(since: start)
     context.counters.countGroup()
     storage.stored(isSmall: onlyRemoves)

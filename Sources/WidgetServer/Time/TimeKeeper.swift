@@ -149,9 +149,10 @@ final class TimeKeeper {
   func reserve() -> Bool {
     context.reserveRevisions()
     do throws(StorageError) {
-      var group = context.store.pendingGroup()
+      let pending = context.store.pendingChanges()
+      var group = pending.group
       group.runningTime = context.turn.runningTime
-      try log.append(group)
+      try log.append(group, writing: pending.widgets)
       // Readers may be at the revision before the turn: the turn's own commit forgets removals.
       context.commitGroup(retaining: 0)
       storage.stored(isSmall: true)

@@ -204,6 +204,10 @@ struct Store {
     box.store.pendingGroup(onlyRemoves: onlyRemoves)
   }
 
+  func pendingChanges() -> (group: CommitGroup, widgets: PendingWidgets) {
+    box.store.pendingChanges()
+  }
+
   func closingGroup() -> CommitGroup? { box.store.closingGroup() }
   func widget(_ id: WidgetID) -> Widget? { box.store.widget(id) }
   func checkExpression(of selector: Selector) throws(StoreError) {
