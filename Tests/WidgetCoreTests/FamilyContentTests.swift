@@ -134,6 +134,22 @@ import WidgetModel
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `of two kinds that change together, only one with another look changes widgets`()
+    throws
+  {
+    var store = try store()
+    var plain = Self.kind()
+    plain.name = "plain"
+    try store.register([plain])
+    try store.create("b", kind: "plain", data: ["n": .int(1), "m": .int(1)])
+    let before = store.revision(of: "b")
+    plain.summary = "Shows two numbers."
+    try store.register([Self.kind(inline: "'now ' + string(data.n)"), plain])
+    #expect(store.revision(of: "a") == store.revision)
+    #expect(store.revision(of: "b") == before)
+    #expect(store.checkInvariants() == [])
+  }
+
   /// Changes of a kind that concern other families, but not the widget's own.
   @Test(arguments: [true, false])
   func `readers lose the content of a family that their kind no longer supports`(

@@ -248,6 +248,32 @@ struct GroupTests {
     #expect(widgets.images.map(\.widget.id.rawValue) == ids.sorted())
   }
 
+  @Test func `a group stores the widgets of all kinds whose persistence has changed`() throws {
+    var store = Store()
+    let names: [KindName] = ["one", "two", "same"]
+    try store.register(names.map { Kind(name: $0, isOpen: true) })
+    for name in names {
+      for number in 1...2 {
+        try store.create(
+          WidgetID("\(name)-\(number)"), kind: name, data: ["x": .int(Int64(number))])
+      }
+    }
+    store.commitGroup(at: .at(0))
+    let volatile = names.dropLast().map {
+      var kind = Kind(name: $0, isOpen: true)
+      kind.persistence = .volatile
+      return kind
+    }
+    try store.register(volatile)
+    let written = store.pendingGroup().upserts
+    #expect(Set(written.map(\.widget.id)) == ["one-1", "one-2", "two-1", "two-2"])
+    #expect(written.count == 4 && written.allSatisfy(\.data.isEmpty))
+    store.commitGroup(at: .at(0))
+    try store.run(.deleteKind("one"))
+    #expect(store.pendingGroup().upserts.map(\.data.count) == [1, 1])
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `a group knows the bytes that it writes, each widget once`() throws {
     var store = try GroupTests.makeStore()
     func bytes(_ ids: WidgetID...) -> Int {

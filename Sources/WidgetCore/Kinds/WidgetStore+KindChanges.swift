@@ -43,6 +43,12 @@ extension WidgetStore {
   ) throws(StoreError) -> [KindName: KindResult] {
     var results: [KindName: KindResult] = [:]
     guard !kinds.isEmpty else { return results }
+    // The comparison of two kinds takes longer than the change of a widget, so each is made once.
+    var differing: Set<KindName> = []
+    for name in kinds {
+      guard let schema = schemas[name] else { continue }
+      if former[name].map({ !schema.showsAlike($0) }) ?? true { differing.insert(name) }
+    }
     for slot in records.indices {
       guard let record = records[slot], kinds.contains(record.kind),
         let schema = schemas[record.kind]
@@ -75,9 +81,9 @@ extension WidgetStore {
       lost += lostEntryValues.map {
         LostField(widgetID: record.id, path: "entry.\($0)", isSetAside: true)
       }
-      let differs = former[record.kind].map { !schema.showsAlike($0) } ?? true
       if hasChanged
-        || showAnew(slot, schema, inOtherFamilies: differs, at: revision, time: time)
+        || showAnew(
+          slot, schema, inOtherFamilies: differing.contains(record.kind), at: revision, time: time)
         || !lost.isEmpty
       {
         results[record.kind, default: KindResult(name: record.kind, action: .updated)]

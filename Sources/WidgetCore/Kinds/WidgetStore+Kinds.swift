@@ -51,6 +51,7 @@ extension WidgetStore {
       let revision = store.advanceRevision()
       var results: [KindResult] = []
       var changed: Set<KindName> = []
+      var storedAgain: Set<KindName> = []
       var former: [KindName: KindSchema] = [:]
       let removed = declaration.prunes ? store.namesToPrune(declaration) : []
       store.removeKinds(removed, at: revision, time: now)
@@ -67,14 +68,16 @@ extension WidgetStore {
           throw .quotaExceeded(limit: "kinds_max", maximum: store.limits.kindsMax)
         }
         former[kind.name] = store.schemas[kind.name]
-        store.replaceKind(
-          kind.name,
-          with: RegisteredKind(
-            kind: kind, provider: declaration.provider, ownerUID: caller.uid, revision: revision,
-            updateTime: now, isAttended: declaration.isAttended), schema: schema)
+        let registered = RegisteredKind(
+          kind: kind, provider: declaration.provider, ownerUID: caller.uid, revision: revision,
+          updateTime: now, isAttended: declaration.isAttended)
+        if store.replaceKind(kind.name, with: registered, schema: schema) {
+          storedAgain.insert(kind.name)
+        }
         changed.insert(kind.name)
         results.append(KindResult(name: kind.name, action: old == nil ? .created : .updated))
       }
+      store.storeAgain(widgetsOf: storedAgain)
       let conformed = try store.conformWidgets(
         of: changed, formerly: former, at: revision, time: now)
       for place in results.indices {
@@ -122,24 +125,34 @@ extension WidgetStore {
     _ names: [KindName], at revision: Revision, time: Timestamp
   ) {
     var removed: [KindName: KindSchema] = [:]
+    var storedAgain: Set<KindName> = []
     for name in names {
       removed[name] = schemas[name]
-      replaceKind(name, with: nil, schema: nil)
+      if replaceKind(name, with: nil, schema: nil) { storedAgain.insert(name) }
     }
+    storeAgain(widgetsOf: storedAgain)
     release(removed, at: revision, time: time)
   }
 
+  /// Returns whether the data of the kind's widgets is stored from now on, or is no longer stored.
   private mutating func replaceKind(
     _ name: KindName, with registered: RegisteredKind?, schema: KindSchema?
-  ) {
+  ) -> Bool {
     addInverse(.kind(name, registeredKinds[name], schemas[name]))
     let wasVolatile = schemas[name]?.kind.persistence == .volatile
     setKind(name, to: registered, schema: schema)
     // The kind has no provider any more that could acknowledge its events.
     if registered == nil { forgetEvents(of: name, through: .max) }
-    guard (schema?.kind.persistence == .volatile) != wasVolatile else { return }
-    // From now on, the data of the kind's widgets is stored, or is no longer stored.
-    for slot in records.indices where records[slot]?.kind == name { records.storeAgain(slot) }
+    return (schema?.kind.persistence == .volatile) != wasVolatile
+  }
+
+  /// Makes the next group store the widgets of some kinds. O(all widgets), however many kinds there
+  /// are.
+  private mutating func storeAgain(widgetsOf kinds: Set<KindName>) {
+    guard !kinds.isEmpty else { return }
+    for slot in records.indices {
+      if let record = records[slot], kinds.contains(record.kind) { records.storeAgain(slot) }
+    }
   }
 
   /// Registers or removes a kind, without an entry in the journal.
