@@ -26,6 +26,7 @@ import WidgetProto
   /// A reader that always takes more, and checks what it gets.
   private final class CheckingSink: StreamSink {
     private(set) var mirror = Mirror()
+    private(set) var messageCount = 0
     private(set) var fault: (any Error)?
     private let record: Record
     private unowned let service: ServiceLoop
@@ -38,6 +39,7 @@ import WidgetProto
     var isWritable: Bool { true }
 
     func send(_ message: EncodedMessage) {
+      messageCount += 1
       record.messageCount += 1
       record.callsAtMessages.append(service.context.counters.calls)
       record.now = record.now + .microseconds(100)
@@ -126,6 +128,40 @@ import WidgetProto
       for mirror in mirrors {
         #expect(mirror.widgets == truth.widgets && mirror.revision == truth.revision)
       }
+    }
+  }
+
+  /// Each round brings a change, and has time for some of the streams.
+  @Test(arguments: [false, true])
+  func `no stream waits longer than all streams in line take, however often others get changes`(
+    areDifferent: Bool
+  ) async throws {
+    let (streams, roundCount) = (500, 200)
+    try await withServer(log: TestLog.State(image: .sample(count: 5))) { server in
+      let longest = try server.onLoop { service -> [Int] in
+        let record = Record()
+        let sinks = try Self.open(streams, record, service) {
+          try Self.request($0, areDifferent: areDifferent)
+        }
+        var counts = sinks.map(\.messageCount)
+        var last = Array(repeating: 0, count: streams)
+        var longest = last
+        for round in 1...roundCount {
+          try Self.set("w0", Int64(1_000 + round), in: service)
+          service.streams.rounds.send(at: .now())
+          for index in sinks.indices {
+            longest[index] = max(longest[index], round - last[index])
+            guard sinks[index].messageCount != counts[index] else { continue }
+            (counts[index], last[index]) = (sinks[index].messageCount, round)
+          }
+        }
+        Self.sendAll(service)
+        return longest
+      }
+      // A short round serves at least five streams of the line.
+      #expect(longest.allSatisfy { $0 <= streams / 5 }, "\(longest.max() ?? 0)")
+      // The rounds had too little time for all streams.
+      #expect(longest.contains { $0 > 2 })
     }
   }
 
