@@ -32,6 +32,19 @@ extension KindTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `help widgets of several kinds follow a declaration of all of them`() throws {
+    var store = Store()
+    let ids: [(WidgetID, String)] = [("h1", "clock"), ("h2", "other"), ("h3", "clock")]
+    for (id, kind) in ids {
+      try store.create(id, kind: .help)
+      try store.update(id, .with { $0.setParameters = ["kind": .string(kind)] })
+    }
+    try store.register([Self.clock, Kind(name: "other", displayName: "Other")])
+    let names = ids.map { store.widget($0.0)?.data["display_name"] }
+    #expect(names == [.string("Clock"), .string("Other"), .string("Clock")])
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `the content of a help widget shows its data`() throws {
     var store = Store()
     try store.register([

@@ -263,7 +263,8 @@ final class KindSchema: Sendable {
     return draft
   }
 
-  /// The patch that makes a widget of the `former` kind fit this kind; nil if the widget fits.
+  /// The patch that makes a widget of a former version of the kind fit this kind; nil if the widget
+  /// fits. `newDefaults`: the defaults that differ from those of the former version.
   ///
   /// - A value that fits stays. If it is the former default and nobody owns it, it becomes the new
   ///   default.
@@ -271,16 +272,12 @@ final class KindSchema: Sendable {
   /// - A missing value becomes the default.
   /// - A value that the kind does not declare is removed.
   /// - A value that was set aside is restored if it fits the kind again.
-  func conforming(_ record: Record, former: KindSchema? = nil) -> WidgetPatch? {
+  func conforming(_ record: Record, newDefaults: [NewDefault] = []) -> WidgetPatch? {
     var patch = WidgetPatch()
     (patch.setData, patch.unsetData) = conforming(record.data.map, .data, of: record)
     (patch.setParameters, patch.unsetParameters) = conforming(
       record.parameters.map, .parameters, of: record)
-    if let former {
-      for part in [FieldOwner.Part.data, .parameters] {
-        takeNewDefaults(of: part, of: record, former: former, into: &patch)
-      }
-    }
+    if !newDefaults.isEmpty { take(newDefaults, of: record, into: &patch) }
     patch.restoreValues(of: record, for: self)
     return patch == WidgetPatch() ? nil : patch
   }
@@ -334,15 +331,37 @@ final class KindSchema: Sendable {
     return field(key, of: part).map { $0.fitted(value) } ?? value
   }
 
+  /// A default that differs from that of a former version of the kind.
+  struct NewDefault {
+    let part: FieldOwner.Part
+    let key: String
+    let old: Value
+    let new: Value
+  }
+
+  /// The defaults that differ from those of a former version. O(fields), so callers with many
+  /// widgets ask once.
+  func newDefaults(since former: KindSchema) -> [NewDefault] {
+    var all: [NewDefault] = []
+    for (key, old, new) in data.newDefaults(since: former.data) {
+      all.append(NewDefault(part: .data, key: key, old: old, new: new))
+    }
+    for (key, old, new) in parameters.newDefaults(since: former.parameters) {
+      all.append(NewDefault(part: .parameters, key: key, old: old, new: new))
+    }
+    return all
+  }
+
   /// Values that are the former default, and that nobody owns, become the new default.
-  private func takeNewDefaults(
-    of part: FieldOwner.Part, of record: Record, former: KindSchema, into patch: inout WidgetPatch
+  private func take(
+    _ defaults: [NewDefault], of record: Record, into patch: inout WidgetPatch
   ) {
-    guard let fields = fields(of: part), let formerFields = former.fields(of: part) else { return }
     var values: [(part: FieldOwner.Part, key: String, value: Value)] = []
-    for (key, old, new) in fields.newDefaults(since: formerFields)
-    where record.value(part, key) == old && record.ownership?[part.path(key)] == nil {
-      values.append((part, key, new))
+    for next in defaults
+    where record.value(next.part, next.key) == next.old
+      && record.ownership?[next.part.path(next.key)] == nil
+    {
+      values.append((next.part, next.key, next.new))
     }
     patch.set(values)
   }

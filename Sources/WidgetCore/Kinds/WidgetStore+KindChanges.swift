@@ -45,9 +45,15 @@ extension WidgetStore {
     guard !kinds.isEmpty else { return results }
     // The comparison of two kinds takes longer than the change of a widget, so each is made once.
     var differing: Set<KindName> = []
+    var newDefaults: [KindName: [KindSchema.NewDefault]] = [:]
     for name in kinds {
       guard let schema = schemas[name] else { continue }
-      if former[name].map({ !schema.showsAlike($0) }) ?? true { differing.insert(name) }
+      guard let old = former[name] else {
+        differing.insert(name)
+        continue
+      }
+      if !schema.showsAlike(old) { differing.insert(name) }
+      newDefaults[name] = schema.newDefaults(since: old)
     }
     for slot in records.indices {
       guard let record = records[slot], kinds.contains(record.kind),
@@ -72,7 +78,7 @@ extension WidgetStore {
       }
       var lost: [LostField] = []
       if let record = records[slot],
-        let patch = schema.conforming(record, former: former[record.kind])
+        let patch = schema.conforming(record, newDefaults: newDefaults[record.kind] ?? [])
       {
         lost = schema.losses(of: record, former: former[record.kind])
         hasChanged =

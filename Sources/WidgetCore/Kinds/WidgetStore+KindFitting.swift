@@ -113,12 +113,16 @@ extension WidgetStore {
     about kinds: Set<KindName>, at time: Timestamp
   ) throws(StoreError) {
     guard !kinds.isEmpty else { return }
+    // The explanation of a kind is the same for all of its widgets, which then share its memory.
+    var explanations: [KindName: ValueMap] = [:]
     for slot in records.indices {
       guard let record = records[slot], record.kind == HelpKind.name,
         let subject = try? HelpKind.subject(record.parameters.map, field: ""),
         kinds.contains(subject)
       else { continue }
-      let patch = WidgetPatch(setData: HelpKind.data(about: kind(subject)), replaceData: true)
+      let explanation = explanations[subject] ?? HelpKind.data(about: kind(subject))
+      explanations[subject] = explanation
+      let patch = WidgetPatch(setData: explanation, replaceData: true)
       // If there is no room for an explanation, the kind is registered all the same.
       if (try? apply(patch, to: slot, former: nil, at: time)) == nil {
         let short = WidgetPatch(
