@@ -385,8 +385,7 @@ struct RecordTable: ~Copyable {
       usage[record.ownerUID, default: Usage()].bytes += record.costBytes - oldCost
     }
     if record.position != oldPosition {
-      order.remove(slot, at: oldPosition)
-      order.insert(slot, at: record.position)
+      order.move(slot, from: oldPosition, to: record.position)
     }
   }
 
