@@ -351,7 +351,7 @@ extension AdapterTests {
     defer { posix_spawnattr_destroy(&attributes) }
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
     posix_spawnattr_setpgroup(&attributes, 0)
-    var words = ["sleep", "60"].map { strdup($0) } + [nil]
+    var words: [UnsafeMutablePointer<CChar>?] = [strdup("sleep"), strdup("60"), nil]
     defer { for word in words { free(word) } }
     var process: pid_t = 0
     try #require(posix_spawn(&process, "/bin/sleep", nil, &attributes, &words, nil) == 0)
