@@ -247,7 +247,7 @@ def plan(quick):
             # An update is sent when all neighbours have the last one. So each would wait for its round.
             IN_MEMORY, 1 if quick else 3, widgetd_arguments=("--limit", "frame_interval_microseconds=1")),
         Run("idle", "idle",
-            ["--subscribers", idle_subscribers, "--widgets", "10000", "--settle", pick(32, 6), "--seconds",
+            ["--subscribers", idle_subscribers, "--widgets", "10000", "--settle", pick(32, 2), "--seconds",
              seconds],
             [Line(f"idle, {idle_subscribers} subscribers, 10,000 widgets", "MB RSS",
                   figure("rss_after_kib", 1 / 1024), (Aim(16, full_only=True),)),
