@@ -127,7 +127,7 @@ let package = Package(
       exclude: ["Text/generate-folding-table", "Text/generate-date-names"],
       linkerSettings: [.linkedLibrary("m")]),  // The same.
     .target(
-      name: "WidgetCore", dependencies: ["WidgetExpression", "WidgetModel", collections, heaps],
+      name: "WidgetCore", dependencies: ["WidgetExpression", "WidgetModel", collections],
       swiftSettings: unchecked),
     // What widgets show, measured and placed.
     .target(

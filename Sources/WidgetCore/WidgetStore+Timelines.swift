@@ -11,13 +11,12 @@ extension WidgetStore {
   /// advances.
   static var revisionBlock: UInt64 { 4_096 }
 
-  /// The next time for `advance`, on the wall clock. It can be too early if an appointment was
-  /// cancelled since.
+  /// The next time for `advance`, on the wall clock.
   public var nextDate: Timestamp? { records.nextDate }
 
   /// The next time for `advance` even without readers: widgets become stale, or providers are
   /// asked.
-  public mutating func nextDuty() -> Timestamp? { records.nextDuty() }
+  public func nextDuty() -> Timestamp? { records.nextDuty }
 
   /// The result of `advance`.
   public struct Advance: Hashable, Sendable {

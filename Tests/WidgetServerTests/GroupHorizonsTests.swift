@@ -52,6 +52,20 @@ struct GroupHorizonsTests {
     }
   }
 
+  @Test func `dates that were moved leave nothing behind in a queue`() {
+    var queue = DateQueue<Int>()
+    for second in Int64(1)...50 {
+      for key in 0..<100 { queue.set(key, to: Self.date(second)) }
+    }
+    #expect(queue.count == 100)
+    #expect(queue.first() == Self.date(50))
+    for key in 1..<100 { queue.remove(key) }
+    queue.set(200, to: Self.date(60))
+    #expect(queue.count == 2 && queue[1] == nil && queue[200] == Self.date(60))
+    queue.remove(0)
+    #expect(queue.first() == Self.date(60))
+  }
+
   @Test func `the answer follows each group, whether it is known, has a date, or is gone`() throws {
     let (horizons, budget) = (GroupHorizons(), HorizonBudget(datesMax: 10))
     let id = try WidgetID.make("a")

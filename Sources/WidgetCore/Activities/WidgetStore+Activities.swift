@@ -161,8 +161,7 @@ extension WidgetStore {
 
   // MARK: - Time
 
-  /// The next time for `settleActivities`, on the wall clock. It can be too early if an appointment
-  /// was cancelled since.
+  /// The next time for `settleActivities`, on the wall clock.
   public var nextActivityDate: Timestamp? { records.nextActivityDate }
 
   /// Makes the changes that are due: makes activities stale, ends those whose lifetime is over, and

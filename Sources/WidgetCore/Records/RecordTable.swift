@@ -76,7 +76,7 @@ final class FamilyContentUsage {
 /// `order` holds every record once by its position; the links `newest…oldest` hold every record
 /// once in descending order of revision; `usage` is the sum of its records' costs by owner;
 /// `pendingBytes` is the sum of the pending records' costs; a chunk's revision is not before that
-/// of any of its records.
+/// of any of its records; the agendas hold the dates of all records, and no other dates.
 struct RecordTable: ~Copyable {
   /// The number of neighbouring slots in a chunk.
   static let chunkSlotCount = 256
@@ -93,11 +93,11 @@ struct RecordTable: ~Copyable {
   /// The growth of each user's contents by the current command.
   private(set) var contentGrowth: [UInt32: Int] = [:]
   /// The times at which moments end.
-  private var agenda = Agenda()
+  private(set) var agenda = Agenda()
   /// The times at which moments have a duty.
-  private var duties = Agenda()
+  private(set) var duties = Agenda()
   /// The times at which time changes activities.
-  private var activityAgenda = Agenda()
+  private(set) var activityAgenda = Agenda()
   /// The sum of all records' `familyBytes`.
   let familyUsage: FamilyContentUsage
   /// The links between widgets through embeds.
@@ -209,13 +209,12 @@ struct RecordTable: ~Copyable {
     }
     let (oldCost, oldPosition) = (record.costBytes, record.position)
     let (oldContentBytes, oldFamilyBytes) = (record.contentBytes, record.familyBytes)
-    let (oldReplaced, oldMoment) = (record.replacedRevision, record.moment)
-    let oldActivityDue = record.activity?.due
+    let oldReplaced = record.replacedRevision
     change(&record.state)
     record.state.revision = revision
     contents.place(
       &record.state, of: record.id, kind: record.kind, at: revision, limits: limits)
-    appoint(record, in: Int32(slot), insteadOf: oldMoment, oldActivityDue)
+    appoint(record, in: Int32(slot))
     if let content { record.shown.show(content) }
     // The state that made the former content is lost.
     if record.replacedRevision != oldReplaced { record.shown.forget() }
@@ -319,7 +318,7 @@ struct RecordTable: ~Copyable {
         accountContent(of: old.ownerUID, growth: old.contentBytes - current.contentBytes)
         familyUsage.bytes += old.familyBytes - current.familyBytes
         relink(slot)
-        appoint(old, in: slot, insteadOf: current.moment, current.activity?.due)
+        appoint(old, in: slot)
         noteChange(of: old)
         chunkRevisions[self.chunk(of: slot)] = chunk
       case .remove(let slot, let chunk):
@@ -375,6 +374,9 @@ struct RecordTable: ~Copyable {
     if usage[record.ownerUID]?.widgets == 0 { usage[record.ownerUID] = nil }
     slots[Int(slot)] = nil
     freeSlots.append(slot)
+    agenda.set(slot, to: nil)
+    duties.set(slot, to: nil)
+    activityAgenda.set(slot, to: nil)
   }
 
   /// Updates the indexes after a change of a record's cost and position.
@@ -417,20 +419,20 @@ struct RecordTable: ~Copyable {
 
   // MARK: - Appointments
 
-  /// The date of the next appointment, which may have been cancelled.
-  var nextDate: Timestamp? { agenda.nextDate }
+  /// The next date at which a moment ends; nil for none.
+  var nextDate: Timestamp? { agenda.firstDate }
 
-  /// Removes the next widget whose moment ends from the agenda. Returns its slot.
-  mutating func popDue(at now: Timestamp) -> Int? {
-    agenda.popDue(at: now, of: slots) { $0.moment?.due }
-  }
+  /// Removes the next widget whose moment ends from the agenda. Returns its slot. Its next change
+  /// adds it again.
+  mutating func popDue(at now: Timestamp) -> Int? { agenda.popDue(at: now).map { Int($0) } }
 
-  /// The date of the next appointment of an activity, which may have been cancelled.
-  var nextActivityDate: Timestamp? { activityAgenda.nextDate }
+  /// The next date at which time changes an activity; nil for none.
+  var nextActivityDate: Timestamp? { activityAgenda.firstDate }
 
-  /// Removes the next activity that time changes from its agenda. Returns its slot.
+  /// Removes the next activity that time changes from its agenda. Returns its slot. Its next change
+  /// adds it again.
   mutating func popDueActivity(at now: Timestamp) -> Int? {
-    activityAgenda.popDue(at: now, of: slots) { $0.activity?.due }
+    activityAgenda.popDue(at: now).map { Int($0) }
   }
 
   /// Makes outdated moments due at once, so that `popDue` returns their widgets. A moment is
@@ -446,22 +448,15 @@ struct RecordTable: ~Copyable {
   /// Keeps a stale widget stale even if the clock is set back.
   mutating func stayStale(_ slot: Int) { slots[slot]?.state.moment?.stayStale() }
 
-  /// The date of the next duty of a moment.
-  mutating func nextDuty() -> Timestamp? { duties.nextTrueDate(of: slots) { $0.moment?.duty } }
+  /// The date of the next duty of a moment; nil for none.
+  var nextDuty: Timestamp? { duties.firstDate }
 
-  private mutating func appoint(
-    _ record: Record, in slot: Int32, insteadOf old: Moment? = nil,
-    _ oldActivityDue: Timestamp? = nil
-  ) {
-    if let date = record.moment?.due, date != old?.due {
-      agenda.add(date, record, in: slot, of: slots, widgets: count) { $0.moment?.due }
-    }
-    if let date = record.moment?.duty, date != old?.duty {
-      duties.add(date, record, in: slot, of: slots, widgets: count) { $0.moment?.duty }
-    }
-    if let date = record.activity?.due, date != oldActivityDue {
-      activityAgenda.add(date, record, in: slot, of: slots, widgets: count) { $0.activity?.due }
-    }
+  /// Puts a record's dates into the agendas, in place of its former ones.
+  private mutating func appoint(_ record: Record, in slot: Int32) {
+    let moment = record.moment
+    agenda.set(slot, to: moment?.due)
+    duties.set(slot, to: moment?.duty)
+    activityAgenda.set(slot, to: record.activity?.due)
   }
 
   // MARK: - Links in order of revision

@@ -1,48 +1,38 @@
-import HeapModule
+import WidgetCore
 import WidgetModel
 
-/// A date for each key, and the first of all dates. A change takes O(log of all) on average.
+/// A date for each key, and the first of all dates. A change takes O(log of all).
+///
+/// It keeps nothing of former dates, so no step has to drop thousands of them.
 struct DateQueue<Key: Hashable> {
-  private var dates: [Key: Timestamp] = [:]
-  /// All dates, and former ones.
-  private var next = Heap<Appointment>()
+  /// The slot of each key in `agenda`.
+  private var slots: [Key: Int32] = [:]
+  /// The slots of removed keys.
+  private var freeSlots: [Int32] = []
+  private var agenda = Agenda()
 
-  private struct Appointment: Comparable {
-    let date: Timestamp
-    let key: Key
-    static func < (a: Appointment, b: Appointment) -> Bool { a.date < b.date }
-  }
+  /// The number of dates.
+  var count: Int { agenda.count }
 
-  var count: Int { dates.count }
-
-  subscript(key: Key) -> Timestamp? { dates[key] }
+  subscript(key: Key) -> Timestamp? { slots[key].flatMap { agenda.date(of: $0) } }
 
   mutating func set(_ key: Key, to date: Timestamp) {
-    guard dates.updateValue(date, forKey: key) != date else { return }
-    next.insert(Appointment(date: date, key: key))
-    forgetFormer()
+    if let slot = slots[key] { return agenda.set(slot, to: date) }
+    // Without a free slot, the used ones are those below the number of keys.
+    let slot = freeSlots.popLast() ?? Int32(slots.count)
+    slots[key] = slot
+    agenda.set(slot, to: date)
   }
 
   /// Returns whether there was a date.
   @discardableResult
   mutating func remove(_ key: Key) -> Bool {
-    guard dates.removeValue(forKey: key) != nil else { return false }
-    forgetFormer()
+    guard let slot = slots.removeValue(forKey: key) else { return false }
+    agenda.set(slot, to: nil)
+    freeSlots.append(slot)
     return true
   }
 
   /// The first date; nil if there is none.
-  mutating func first() -> Timestamp? {
-    while let first = next.min {
-      if dates[first.key] == first.date { return first.date }
-      next.removeMin()
-    }
-    return nil
-  }
-
-  /// Bounds the memory of former dates.
-  private mutating func forgetFormer() {
-    guard next.count > 2 * dates.count + 64 else { return }
-    next = Heap(dates.map { Appointment(date: $0.value, key: $0.key) })
-  }
+  func first() -> Timestamp? { agenda.firstDate }
 }

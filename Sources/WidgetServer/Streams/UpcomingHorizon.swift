@@ -50,5 +50,5 @@ struct UpcomingHorizon {
   }
 
   /// The first date at which readers need more entries; nil if there is none.
-  mutating func date() -> Timestamp? { dates.first() }
+  func date() -> Timestamp? { dates.first() }
 }

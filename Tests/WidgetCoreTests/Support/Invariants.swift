@@ -121,6 +121,7 @@ extension RecordTable {
     checkLinks(live, expect)
     checkUsage(live, expect)
     checkPending(expect)
+    checkAgendas(live, expect)
     expect(
       familyUsage.bytes == live.reduce(0) { $0 + (self[$1]?.familyBytes ?? 0) },
       "kept contents of other families have other bytes than \(familyUsage.bytes)")
@@ -185,6 +186,24 @@ extension RecordTable {
     }
     let kept = usage.mapValues { [$0.widgets, $0.bytes, $0.contentBytes] }
     expect(kept == sums, "usage is \(kept) and should be \(sums)")
+  }
+
+  private func checkAgendas(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
+    let agendas: [(String, Agenda, (Record) -> Timestamp?)] = [
+      ("moments", agenda, { $0.moment?.due }), ("duties", duties, { $0.moment?.duty }),
+      ("activities", activityAgenda, { $0.activity?.due }),
+    ]
+    for (name, agenda, due) in agendas {
+      let dates = live.compactMap { slot in
+        self[slot].flatMap(due).map { (slot: Int32(slot), date: $0) }
+      }
+      expect(agenda.count == dates.count, "\(agenda.count) dates of \(dates.count) \(name)")
+      for (slot, date) in dates {
+        expect(agenda.date(of: slot) == date, "slot \(slot) has another date in the \(name)")
+      }
+      expect(
+        agenda.firstDate == dates.map(\.date).min(), "another date is the first of the \(name)")
+    }
   }
 
   private func checkPending(_ expect: (Bool, @autoclosure () -> String) -> Void) {

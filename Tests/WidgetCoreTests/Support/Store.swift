@@ -106,6 +106,11 @@ struct Store {
   private(set) var reserved: [CommitGroup] = []
   var nextDate: Timestamp? { box.store.nextDate }
   var nextActivityDate: Timestamp? { box.store.nextActivityDate }
+  /// The number of dates in all agendas.
+  var appointmentCount: Int {
+    box.store.records.agenda.count + box.store.records.duties.count
+      + box.store.records.activityAgenda.count
+  }
   var revisionCeiling: Revision { box.store.revisionCeiling }
 
   func timeline(
@@ -133,10 +138,7 @@ struct Store {
     box.store.rollbackGroup()
   }
 
-  mutating func nextDuty() -> Timestamp? {
-    detach()
-    return box.store.nextDuty()
-  }
+  func nextDuty() -> Timestamp? { box.store.nextDuty() }
 
   func storedTimeline(of id: WidgetID) -> Timeline? { box.store.storedTimeline(of: id) }
 
