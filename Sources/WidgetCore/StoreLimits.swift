@@ -8,8 +8,8 @@ public struct StoreLimits: Hashable, Sendable {
   public var widgetsPerUIDMax = 50_000
   /// The maximum size of the state of one user's widgets, in bytes.
   public var stateBytesPerUIDMax = 64 << 20
-  /// The maximum size of the content of one user's widgets, in bytes. Content that exists when the
-  /// store is opened stays.
+  /// The maximum size of the content of one user's widgets, in bytes, with the entries that the
+  /// schedules of their kinds compute. Content that exists when the store is opened stays.
   public var contentBytesPerUIDMax = 64 << 20
   /// The maximum size of the cached content for watched families other than the widgets', in bytes.
   /// Content beyond it is made when it is read.
@@ -58,8 +58,12 @@ public struct StoreLimits: Hashable, Sendable {
   public var eventCostMax = 50_000
   /// The maximum number of nodes of a template, and of the content of one widget.
   public var contentNodesMax = NodeTemplate.nodesMax
-  /// The maximum size of the content of one widget, in bytes.
+  /// The maximum size of the content of one widget, in bytes: that of its nodes, and that of the
+  /// entries that its kind's schedule computes.
   public var contentBytesMax = 256 << 10
+  /// The room for the nodes and the entries of one widget together, in bytes, if its change cannot
+  /// be refused; see `WidgetStore.limitsForAdvance`. Not a setting.
+  var contentRoomBytes = Int.max
   /// The maximum cost of making a widget's content, in evaluation steps (approximate). One
   /// expression may use half of the steps that are left.
   public var contentCostMax = 150_000
@@ -96,6 +100,14 @@ public struct StoreLimits: Hashable, Sendable {
 }
 
 extension StoreLimits {
+  /// The limits for the nodes of a widget with a moment: its entries and its nodes share the room.
+  func leavingRoom(for moment: Moment?) -> StoreLimits {
+    guard contentRoomBytes < .max, let moment else { return self }
+    var limits = self
+    limits.contentBytesMax = min(contentBytesMax, max(0, contentRoomBytes - moment.bytes))
+    return limits
+  }
+
   /// The number of removals that are left after there were too many. It is a bit below the limit, so
   /// that the store seldom raises `compactRevision`. It is not far below, so that no group pays for
   /// thousands of removals of other groups.

@@ -71,13 +71,16 @@ extension WidgetStore {
     for stack in records.embeds.stacks.keys { records.embeds.enqueue(stack) }
   }
 
-  /// The limits for content that cannot be refused: at most the free part of its owner's quota.
+  /// The limits for content that cannot be refused: at most the free part of its owner's quota, for
+  /// the nodes and for what a schedule computes.
   func limitsForAdvance(of slot: Int) -> StoreLimits {
     var limits = limits
     guard let record = records[slot] else { return limits }
     let used = records.usage[record.ownerUID]?.contentBytes ?? 0
     let room = max(0, limits.contentBytesPerUIDMax - used + record.contentBytes)
-    limits.contentBytesMax = min(limits.contentBytesMax, room)
+    limits.contentRoomBytes = room
+    limits.contentBytesMax = min(
+      limits.contentBytesMax, max(0, room - (record.moment?.bytes ?? 0)))
     return limits
   }
 

@@ -180,9 +180,10 @@ extension WidgetStore {
 
   /// Whether one more change of one widget could exceed the content quota of its owner.
   var isNearContentQuota: Bool {
-    // The problems of nodes may take as much room as the nodes.
+    // The problems of nodes may take as much room as the nodes, and so may the entries of a
+    // schedule.
     func isNear(_ used: Int) -> Bool {
-      (limits.contentBytesPerUIDMax - used) / 3 <= limits.contentBytesMax
+      (limits.contentBytesPerUIDMax - used) / 4 <= limits.contentBytesMax
     }
     // An owner without widgets has no usage yet.
     return isNear(0) || records.usage.values.contains { isNear($0.contentBytes) }

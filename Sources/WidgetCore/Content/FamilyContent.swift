@@ -203,7 +203,7 @@ struct ContentReader {
 
   private func countOwn(_ record: Record) {
     meter.bytes +=
-      record.contentBytes + (record.isPlain ? PlainContent.sizeBytes(of: record) : 0)
+      record.nodesBytes + (record.isPlain ? PlainContent.sizeBytes(of: record) : 0)
   }
 
   private func table(of record: Record, _ family: Family) -> FamilyContent {

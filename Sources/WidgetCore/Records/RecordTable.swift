@@ -219,7 +219,8 @@ struct RecordTable: ~Copyable {
     // The state that made the former content is lost.
     if record.replacedRevision != oldReplaced { record.shown.forget() }
     contents.refresh(
-      &record.shown, of: record, beside: familyUsage.bytes - oldFamilyBytes, limits: limits)
+      &record.shown, of: record, beside: familyUsage.bytes - oldFamilyBytes,
+      limits: limits.leavingRoom(for: record.moment))
     account(for: record, in: Int32(slot), insteadOf: oldCost, oldPosition)
     if isPending(record) { pendingBytes += record.costBytes - (wasPending ? oldCost : 0) }
     accountContent(of: record.ownerUID, growth: record.contentBytes - oldContentBytes)

@@ -109,6 +109,9 @@ final class KindSchedule: Sendable {
     var current: TimelineEntry?
     var next: Timestamp?
     var problem = ""
+    /// Whether the owner's quota had no room for the entries. The widget's next change computes them
+    /// again.
+    var lacksRoom = false
     var cost = 0
 
     init() {}
@@ -148,6 +151,7 @@ final class KindSchedule: Sendable {
           try entries(expression, data, parameters, &budget, limits), at: now, problem: "")
       } catch {
         result.problem = error.message
+        result.lacksRoom = error.isForRoom
       }
       result.cost += limits.contentCostMax - max(0, budget)
     }
@@ -231,7 +235,26 @@ final class KindSchedule: Sendable {
 
   // MARK: - Computed entries
 
-  private struct Failure: Error { let message: String }
+  private struct Failure: Error {
+    let message: String
+    /// Whether the entries fit as soon as the owner's other widgets have less content.
+    var isForRoom = false
+
+    /// Entries of more than `contentBytesMax` bytes.
+    static func tooLarge(_ limits: StoreLimits) -> Failure {
+      guard limits.contentRoomBytes < .max else {
+        return Failure(
+          message: "The entries have more than \(limits.contentBytesMax) bytes "
+            + "(content_bytes_max). So the widget has no entries. Make fewer or smaller entries.")
+      }
+      return Failure(
+        message: "There is no room for the entries: a widget has at most content_bytes_max, and the "
+          + "widgets of its user together have at most content_bytes_per_uid_max. So the widget has "
+          + "no entries. Make fewer or smaller entries, or remove widgets; the next change of the "
+          + "widget computes the entries again.",
+        isForRoom: true)
+    }
+  }
 
   private func entries(
     _ expression: CompiledExpression, _ data: RevisedMap, _ parameters: RevisedMap,
@@ -257,15 +280,19 @@ final class KindSchedule: Sendable {
           + "\(limits.timelineEntriesMax) (timeline_entries_max).")
     }
     var timeline = Timeline()
+    var bytes = 0
     for (index, element) in elements.enumerated() {
       do throws(Failure) {
-        timeline.entries.append(try entry(element, "entries[\(index)]"))
+        let entry = try entry(element, "entries[\(index)]")
+        bytes += entry.costBytes
+        timeline.entries.append(entry)
       } catch {
         guard elements.count > 1 else { throw error }
         throw Failure(
           message: "\(error.message) So the widget has no entries. Correct this entry, or leave "
             + "it out with filter(…).")
       }
+      guard bytes <= limits.contentBytesMax else { throw .tooLarge(limits) }
     }
     return timeline.ordered.entries
   }

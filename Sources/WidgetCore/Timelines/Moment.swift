@@ -15,7 +15,13 @@ struct Moment {
   /// never.
   fileprivate(set) var duty: Timestamp?
   /// The entries from an expression of the schedule.
-  fileprivate(set) var entries: [TimelineEntry] = []
+  fileprivate(set) var entries: [TimelineEntry] = [] {
+    didSet { entriesBytes = entries.reduce(0) { $0 + $1.costBytes } }
+  }
+  /// The size of `entries` in bytes.
+  private var entriesBytes = 0
+  /// Whether `entries` is empty because there was no room.
+  fileprivate var lacksRoom = false
   /// Whether the moment belongs to a known time.
   fileprivate(set) var isPlaced = false
   fileprivate var schedule: KindSchedule?
@@ -31,6 +37,15 @@ struct Moment {
   fileprivate var isStaleByTime = false
   /// The start of the problem of the timeline or the schedule; nil for none.
   fileprivate(set) var problemTime: Timestamp?
+
+  /// The size of what the schedule of its kind has made, and of the problem, in bytes. It counts
+  /// against the quota for contents. The entries of a timeline count in `RecordState.cost`.
+  var bytes: Int {
+    // A current entry shares the values of its list. Without a list, a recurrence has made it.
+    let isMade = schedule != nil && entries.isEmpty
+    let currentBytes = isMade ? status.current?.costBytes ?? 0 : 0
+    return entriesBytes + currentBytes + status.problem.utf8.count
+  }
 
   /// Whether the provider was asked for a new timeline and has not answered.
   var awaitsTimeline: Bool { attempts != nil }
@@ -209,7 +224,7 @@ extension ContentMaker {
     _ status: inout TimelineStatus, at now: Timestamp, _ revision: Revision, _ limits: StoreLimits
   ) -> Bool {
     let hasNewInputs =
-      moment.schedule !== schedule || !moment.isPlaced
+      moment.schedule !== schedule || !moment.isPlaced || moment.lacksRoom
       || state.parameters.hasChanges(since: moment.scheduledAt)
       || schedule.readsData && state.data.hasChanges(since: moment.scheduledAt)
     // If the clock went back, the schedule must be evaluated too.
@@ -220,6 +235,7 @@ extension ContentMaker {
       result = schedule.place(
         data: state.data, parameters: state.parameters, at: now, limits: limits)
       moment.entries = result.entries ?? []
+      moment.lacksRoom = result.lacksRoom
     } else {
       result = KindSchedule.Result(moment.entries, at: now, problem: moment.status.problem)
     }

@@ -181,7 +181,8 @@ extension RecordTable {
     for record in slots.compactMap({ $0 }) {
       let old = sums[record.ownerUID] ?? [0, 0, 0]
       sums[record.ownerUID] = [
-        old[0] + 1, old[1] + record.costBytes, old[2] + (record.content?.table.bytes ?? 0),
+        old[0] + 1, old[1] + record.costBytes,
+        old[2] + (record.content?.table.bytes ?? 0) + momentBytes(of: record),
       ]
     }
     let kept = usage.mapValues { [$0.widgets, $0.bytes, $0.contentBytes] }
@@ -204,6 +205,16 @@ extension RecordTable {
       expect(
         agenda.firstDate == dates.map(\.date).min(), "another date is the first of the \(name)")
     }
+  }
+
+  /// The bytes of a moment, counted again.
+  private func momentBytes(of record: Record) -> Int {
+    guard let moment = record.moment else { return 0 }
+    var made = moment.entries
+    if made.isEmpty, record.timeline == nil, let current = moment.status.current {
+      made = [current]
+    }
+    return made.reduce(moment.status.problem.utf8.count) { $0 + $1.costBytes }
   }
 
   private func checkPending(_ expect: (Bool, @autoclosure () -> String) -> Void) {
