@@ -10,6 +10,7 @@ from driver.attackers import (
     hold, keys, leave_pings_unread, leave_unread, lock_out, open_without_body, refresh_all,
     repeat_over_grpc, send_each, send_empty_data, upload, watch_health, watch_over_grpc,
     watch_the_watched)
+from driver.dates import create_listed, move_dates, prepare_dated, prepare_lists
 from driver.watches import (
     ask_progress, change_all, end_watches, open_large, open_large_over_grpc, open_watches,
     open_watches_over_grpc, read_over_grpc, read_over_ttrpc, watch_and_leave, watch_texts)
@@ -247,8 +248,8 @@ class Attack:
 
 
 # incomplete_bytes_per_uid_max, kind_memory_bytes_per_uid_max, unsent_bytes_per_uid_max,
-# selector_memory_bytes_per_uid_max
-MESSAGES, KINDS, UNSENT, FILTERS = 64, 64, 64, 32
+# selector_memory_bytes_per_uid_max, content_bytes_per_uid_max
+MESSAGES, KINDS, UNSENT, FILTERS, CONTENTS = 64, 64, 64, 32, 64
 # The received calls that wait, and 4 KiB of each connection with them (docs/SECURITY.md).
 RECEIVED = 32
 
@@ -361,6 +362,11 @@ ATTACKS = {
         "500 timelines of 1,000 rare times",
         lambda path: flood(path, 1, frames("GetTimeline", 500, id="rare", limit=1_000), 500),
         prepare_times),
+    "entries": Attack(
+        "10,000 widgets with 1,000 computed entries",
+        lambda path: create_listed(path, 10_000), prepare_lists, quota=CONTENTS),
+    "moved": Attack(
+        "all timelines moved from one instant to another", move_dates, prepare_dated),
     "watches": Attack(
         "4 x 1,000 watches of 16 MB, unread",
         lambda path: hold(path, 4, frames("WatchWidgets", 1_000), 10), prepare_large),

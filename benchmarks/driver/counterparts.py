@@ -190,6 +190,7 @@ ONE_CHANNEL = "a connection to redis subscribes only once to a channel; `run` co
 NOT_STORED = "redis runs without persistence"
 NO_GRPC_EVENTS = "the C++ server has no events and no filters; `run` compares changes for many"
 NO_RIGHTS = "the C++ server has no users without rights"
+NO_TIMELINES = "redis has no timelines"
 WITHOUT_COUNTERPART = {
     "contents": "redis computes no content",
     "patterns": "redis compiles no patterns",
@@ -210,7 +211,9 @@ WITHOUT_COUNTERPART = {
     "kind-changes": NO_KINDS,
     "kind-changes-watched": NO_KINDS,
     "removals": "redis does not tell readers of removed values by default",
-    "times": "redis has no timelines",
+    "times": NO_TIMELINES,
+    "entries": NO_TIMELINES,
+    "moved": NO_TIMELINES,
     "kinds-at-once": "redis loads one script in a call, as for `kinds`",
     "rows": NOT_STORED,
     "many-rows": NOT_STORED,
