@@ -100,11 +100,12 @@ public struct StoreLimits: Hashable, Sendable {
 }
 
 extension StoreLimits {
-  /// The limits for the nodes of a widget with a moment: its entries and its nodes share the room.
-  func leavingRoom(for moment: Moment?) -> StoreLimits {
-    guard contentRoomBytes < .max, let moment else { return self }
+  /// The limits for the nodes of a record, which share the room with its entries.
+  func forNodes(of record: Record) -> StoreLimits {
+    guard contentRoomBytes < .max else { return self }
     var limits = self
-    limits.contentBytesMax = min(contentBytesMax, max(0, contentRoomBytes - moment.bytes))
+    let others = record.contentBytes - record.nodesBytes
+    limits.contentBytesMax = min(contentBytesMax, max(0, contentRoomBytes - others))
     return limits
   }
 

@@ -80,7 +80,7 @@ extension WidgetStore {
     let room = max(0, limits.contentBytesPerUIDMax - used + record.contentBytes)
     limits.contentRoomBytes = room
     limits.contentBytesMax = min(
-      limits.contentBytesMax, max(0, room - (record.moment?.bytes ?? 0)))
+      limits.contentBytesMax, max(0, room - (record.contentBytes - record.nodesBytes)))
     return limits
   }
 

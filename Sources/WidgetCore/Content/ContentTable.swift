@@ -68,8 +68,13 @@ struct ContentTable {
 
   // MARK: - Reading
 
-  /// The size of its nodes, as quotas count it.
+  /// The size of its nodes, as limits of one content count it.
   var bytes: Int { slots.bytes }
+
+  /// The size of its nodes, and of the slots of removed nodes, as quotas count it.
+  var storedBytes: Int {
+    slots.bytes + (slots.entries.count - slots.liveCount) * NodeEntry.costBytes
+  }
 
   /// The whole content.
   var content: Content { slots.content(below: root.top) }

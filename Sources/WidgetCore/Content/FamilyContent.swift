@@ -46,7 +46,7 @@ struct FamilyContent {
   }
 
   /// The size in bytes, counted as quotas count content.
-  var bytes: Int { content?.table.bytes ?? 0 }
+  var bytes: Int { content?.table.storedBytes ?? 0 }
 
   /// Updates it after a change of the widget or its kind. Returns the cost in evaluation steps.
   mutating func refresh(

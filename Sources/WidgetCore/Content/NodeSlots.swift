@@ -93,15 +93,20 @@ struct NodeSlots {
     return slot
   }
 
-  /// Bounds the log. The slots of removed nodes that it forgets are free.
+  /// Bounds the log. The slots of removed nodes that it forgets are free, or gone if they are last.
   mutating func trimLog() {
-    for change in log.trim() {
+    let forgotten = log.trim()
+    guard !forgotten.isEmpty else { return }
+    for change in forgotten {
       let entry = entries[Int(change.slot)]
       guard entry.isDead, entry.revision == change.revision else { continue }
       index[entry.id] = nil
       entries[Int(change.slot)] = .free
       free.append(change.slot)
     }
+    while let last = entries.last, last.id.isEmpty { entries.removeLast() }
+    let end = Int32(entries.count)
+    free.removeAll { $0 >= end }
   }
 
   // MARK: - Reading

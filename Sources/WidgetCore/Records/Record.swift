@@ -38,9 +38,9 @@ extension Record {
   var familyBytes: Int { shown.familyBytes }
   /// The size of the nodes of its content, in bytes.
   var nodesBytes: Int { shown.own?.table.bytes ?? 0 }
-  /// The size of its content, and of what the schedule of its kind has made, as it counts against
-  /// its owner's quota.
-  var contentBytes: Int { nodesBytes + (state.moment?.bytes ?? 0) }
+  /// The size of its content, also of removed nodes, and of what the schedule of its kind has made,
+  /// as it counts against its owner's quota.
+  var contentBytes: Int { (shown.own?.table.storedBytes ?? 0) + (state.moment?.bytes ?? 0) }
 
   /// A draft of the widget in another state.
   func draft(_ change: (inout RecordState) -> Void) -> Record {

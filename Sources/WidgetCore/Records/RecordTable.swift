@@ -220,7 +220,7 @@ struct RecordTable: ~Copyable {
     if record.replacedRevision != oldReplaced { record.shown.forget() }
     contents.refresh(
       &record.shown, of: record, beside: familyUsage.bytes - oldFamilyBytes,
-      limits: limits.leavingRoom(for: record.moment))
+      limits: limits.forNodes(of: record))
     account(for: record, in: Int32(slot), insteadOf: oldCost, oldPosition)
     if isPending(record) { pendingBytes += record.costBytes - (wasPending ? oldCost : 0) }
     accountContent(of: record.ownerUID, growth: record.contentBytes - oldContentBytes)

@@ -182,7 +182,7 @@ extension RecordTable {
       let old = sums[record.ownerUID] ?? [0, 0, 0]
       sums[record.ownerUID] = [
         old[0] + 1, old[1] + record.costBytes,
-        old[2] + (record.content?.table.bytes ?? 0) + momentBytes(of: record),
+        old[2] + (record.content?.table.storedBytes ?? 0) + momentBytes(of: record),
       ]
     }
     let kept = usage.mapValues { [$0.widgets, $0.bytes, $0.contentBytes] }
