@@ -19,7 +19,8 @@ struct AgendaTests {
         agenda.set(slot, to: nil)
         model[slot] = nil
       case 1:
-        let first = model.filter { $0.value <= date }.min { ($0.value, $0.key) < ($1.value, $1.key) }
+        let due = model.filter { $0.value <= date }
+        let first = due.min { ($0.value, $0.key) < ($1.value, $1.key) }
         #expect(agenda.popDue(at: date) == first?.key, "step \(step)")
         if let first { model[first.key] = nil }
       default:

@@ -248,9 +248,9 @@ final class KindSchedule: Sendable {
             + "(content_bytes_max). So the widget has no entries. Make fewer or smaller entries.")
       }
       return Failure(
-        message: "There is no room for the entries: a widget has at most content_bytes_max, and the "
-          + "widgets of its user together have at most content_bytes_per_uid_max. So the widget has "
-          + "no entries. Make fewer or smaller entries, or remove widgets; the next change of the "
+        message: "There is no room for the entries: a widget has at most content_bytes_max, and "
+          + "all widgets of its user have at most content_bytes_per_uid_max. So the widget has no "
+          + "entries. Make fewer or smaller entries, or remove widgets; the next change of the "
           + "widget computes the entries again.",
         isForRoom: true)
     }
