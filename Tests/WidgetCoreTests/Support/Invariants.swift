@@ -203,7 +203,7 @@ extension RecordTable {
         expect(agenda.date(of: slot) == date, "slot \(slot) has another date in the \(name)")
       }
       expect(
-        agenda.firstDate == dates.map(\.date).min(), "another date is the first of the \(name)")
+        agenda.firstDate == dates.map { $0.date }.min(), "another date is the first of the \(name)")
     }
   }
 
