@@ -46,12 +46,12 @@ extension WidgetStore {
     return nil
   }
 
-  /// The widgets that were changed and removed after a cursor. A widget that was removed and
-  /// created again is in both lists. Nil if a list exceeds `limit`, or the cursor is compacted.
-  /// O(limit).
+  /// The widgets that were changed and removed after a cursor, and the kinds of the removed ones, in
+  /// the same order. A widget that was removed and created again is in both lists. Nil if a list
+  /// exceeds `limit`, or the cursor is compacted. O(limit).
   public func changedWidgets(
     since cursor: Revision, atMost limit: Int
-  ) -> (changed: [WidgetID], removed: [WidgetID])? {
+  ) -> (changed: [WidgetID], removed: [WidgetID], removedKinds: [KindName])? {
     guard cursor >= compactRevision, cursor <= revision else { return nil }
     var changed: [WidgetID] = []
     var isMore = false
@@ -62,13 +62,17 @@ extension WidgetStore {
     }
     guard !isMore else { return nil }
     var removed: [WidgetID] = []
+    var removedKinds: [KindName] = []
     var seen = 0
     for removal in tombstones.reversed() {
       guard removal.revision > cursor else { break }
       seen += 1
       guard seen <= limit else { return nil }
-      if case .widget(let tombstone) = removal.what { removed.append(tombstone.id) }
+      if case .widget(let tombstone) = removal.what {
+        removed.append(tombstone.id)
+        removedKinds.append(tombstone.kind)
+      }
     }
-    return (changed, removed)
+    return (changed, removed, removedKinds)
   }
 }

@@ -226,6 +226,91 @@ import WidgetStorage
     #expect(isSame == [true, false, false, false, true, false])
   }
 
+  private static func apply(_ command: Command, to store: inout WidgetStore) throws {
+    _ = try store.apply(command, by: Caller(uid: 0, pid: 0, client: ""), at: .epoch)
+  }
+
+  private static func delete(_ id: String, in store: inout WidgetStore) throws {
+    try apply(
+      .delete(try .make(id), ifRevision: nil, allowMissing: false, transition: nil), to: &store)
+  }
+
+  @Test func `a share without widgets is dropped, by a removal and by a pass`() throws {
+    var store = try Self.store(1)
+    var selectors = WatchedSelectors()
+    selectors.add(Selector(ids: [try .make("w0")]), in: store)
+    let kinds = [try KindName.make("gauge"): "desk"]
+    var watched = WatchedWidgets()
+    watched.invalidate()
+    watched.look(in: store, selectors, at: Self.at(0)) { kinds }
+    #expect(watched.shareCount == 1 && watched["desk"].version > 0)
+    try Self.delete("w0", in: &store)
+    watched.look(in: store, selectors, at: Self.at(1_000)) { kinds }
+    #expect(watched.shareCount == 0 && watched["desk"].version == 0)
+    #expect(watched.passesBegun == 1)
+    try Self.create("w0", in: &store)
+    watched.look(in: store, selectors, at: Self.at(2_000)) { kinds }
+    #expect(watched.shareCount == 1 && watched["desk"].ids == [try .make("w0")])
+    selectors.remove(Selector(ids: [try .make("w0")]))
+    watched.invalidate()
+    watched.look(in: store, selectors, at: Self.at(3_000)) { kinds }
+    #expect(watched.shareCount == 0 && watched["desk"].version == 0)
+  }
+
+  @Test func `a provider that is gone has no share, even if its widgets change`() throws {
+    var store = try Self.store(1)
+    var selectors = WatchedSelectors()
+    selectors.add(Selector(), in: store)
+    let gauge = try KindName.make("gauge")
+    var watched = WatchedWidgets()
+    watched.invalidate()
+    watched.look(in: store, selectors, at: Self.at(0)) { [gauge: "desk"] }
+    #expect(watched.shareCount == 1)
+    watched.forget("desk", kinds: [gauge])
+    #expect(watched.shareCount == 0)
+    try Self.create("new", in: &store)
+    watched.look(in: store, selectors, at: Self.at(1_000)) { [:] }
+    #expect(watched.shareCount == 0 && watched.passesBegun == 1)
+  }
+
+  @Test func `a provider that goes during a pass has no share after the next pass`() throws {
+    let store = try Self.store(200)
+    var selectors = WatchedSelectors()
+    for number in 0..<100 {
+      selectors.add(Selector(expression: "widget.id == 'w\(number)'"), in: store)
+    }
+    let gauge = try KindName.make("gauge")
+    var watched = WatchedWidgets()
+    watched.invalidate()
+    watched.look(in: store, selectors, at: Self.at(0)) { [gauge: "desk"] }
+    #expect(watched.isInPass)
+    // The session has been told that it lost the kind, so it does not name it.
+    watched.forget("desk", kinds: [])
+    var time: Int64 = 1
+    repeat {
+      watched.look(in: store, selectors, at: Self.at(time)) { [:] }
+      time += 1_000
+    } while watched.isBehind(store.revision) && time < 1_000_000
+    #expect(watched.shareCount == 0 && watched.passesEnded == 2)
+  }
+
+  @Test func `a removed widget that is created again with another kind changes its provider`() throws
+  {
+    var store = try Self.store(1)
+    var selectors = WatchedSelectors()
+    selectors.add(Selector(ids: [try .make("w0")]), in: store)
+    let kinds = [try KindName.make("gauge"): "desk", try KindName.make("lamp"): "other"]
+    var watched = WatchedWidgets()
+    watched.invalidate()
+    watched.look(in: store, selectors, at: Self.at(0)) { kinds }
+    try Self.delete("w0", in: &store)
+    let spec = WidgetSpec(id: try .make("w0"), kind: try .make("lamp"))
+    try Self.apply(.create(spec, transition: nil), to: &store)
+    watched.look(in: store, selectors, at: Self.at(1_000)) { kinds }
+    #expect(watched["desk"].ids == [] && watched["other"].ids == [try .make("w0")])
+    #expect(watched.passesBegun == 1)
+  }
+
   @Test func `only changed widgets are tested again, after the interval`() throws {
     var store = try Self.store(3)
     var selectors = WatchedSelectors()

@@ -41,7 +41,9 @@ final class ProviderAudience {
 
   /// Removes a provider's session, if it is still the one.
   func leave(_ session: ServedSession, _ provider: String) {
-    if sessions[provider] === session { sessions[provider] = nil }
+    guard sessions[provider] === session else { return }
+    sessions[provider] = nil
+    watched.forget(provider, kinds: session.kinds)
   }
 
   /// Starts a pass for a session that has opened.

@@ -138,7 +138,7 @@ struct WatchedWidgets {
   /// The watched widgets of one provider.
   struct Share {
     var ids: Set<WidgetID> = []
-    /// Changes with `ids`. Unique among all shares.
+    /// Changes with `ids`. Unique among all shares; 0 without widgets.
     var version: UInt64 = 0
   }
 
@@ -151,6 +151,7 @@ struct WatchedWidgets {
     var grown: Set<String> = []
   }
 
+  /// The providers with watched widgets.
   private var shares: [String: Share] = [:]
   /// The provider of each kind to test.
   private var owners: [KindName: String] = [:]
@@ -181,6 +182,21 @@ struct WatchedWidgets {
   /// Whether `shares` may be out of date.
   func isBehind(_ current: Revision) -> Bool {
     pass != nil || needsPass || revision != current
+  }
+
+  /// The number of providers with a share, for tests.
+  var shareCount: Int { shares.count }
+
+  /// Drops the share of a provider that is gone. A pass that has begun may still find widgets for it,
+  /// so another one follows. O(kinds of the provider).
+  ///
+  /// - Parameter kinds: The kinds of its session.
+  mutating func forget(_ provider: String, kinds: some Sequence<KindName>) {
+    shares[provider] = nil
+    pass?.found[provider] = nil
+    pass?.grown.remove(provider)
+    for kind in kinds where owners[kind] == provider { owners[kind] = nil }
+    needsPass = needsPass || pass != nil
   }
 
   /// Requests a pass after a change of watches or providers.
@@ -233,24 +249,29 @@ struct WatchedWidgets {
       guard let kind = store.kind(of: id), let provider = owners[kind] else { continue }
       tested.append((id, provider, selectors.select(id, kind, in: store, cost: &cost)))
     }
-    for id in changes.removed {
-      for provider in Array(shares.keys) { update(id, of: provider, isWatched: false) }
+    for (id, kind) in zip(changes.removed, changes.removedKinds) {
+      if let provider = owners[kind] { update(id, of: provider, isWatched: false) }
     }
     for (id, provider, isWatched) in tested { update(id, of: provider, isWatched: isWatched) }
     revision = store.revision
     return true
   }
 
-  /// Changes a share in place, because a copy of a large set takes long.
+  /// Changes a share in place, because a copy of a large set takes long. A share without widgets is
+  /// dropped; its version is 0.
   private mutating func update(_ id: WidgetID, of provider: String, isWatched: Bool) {
     guard self[provider].ids.contains(id) != isWatched else { return }
     if isWatched {
       shares[provider, default: Share()].ids.insert(id)
     } else {
-      shares[provider, default: Share()].ids.remove(id)
+      shares[provider]?.ids.remove(id)
+      if shares[provider]?.ids.isEmpty == true {
+        shares[provider] = nil
+        return
+      }
     }
     lastVersion += 1
-    shares[provider, default: Share()].version = lastVersion
+    shares[provider]?.version = lastVersion
   }
 
   private mutating func advance(
@@ -287,7 +308,10 @@ struct WatchedWidgets {
     passesEnded += 1
     revision = pass.revision
     for provider in Set(shares.keys).union(pass.found.keys) {
-      let ids = pass.found[provider] ?? []
+      guard let ids = pass.found[provider] else {
+        shares[provider] = nil
+        continue
+      }
       guard pass.grown.contains(provider) || self[provider].ids.count != ids.count else { continue }
       lastVersion += 1
       shares[provider] = Share(ids: ids, version: lastVersion)
