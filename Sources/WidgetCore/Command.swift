@@ -46,8 +46,6 @@ public enum Command: Hashable, Sendable {
   case provide([ProvidedUpdate], by: String)
   /// A provider has handled all events of its kinds up to a sequence number.
   case acknowledge(provider: String, through: UInt64)
-  /// Makes the widgets of these providers' kinds stale.
-  case abandon(providers: Set<String>)
 }
 
 /// A declared set of widgets.
@@ -165,6 +163,5 @@ public struct Commit: Hashable, Sendable {
     case themeUpdated(RevisedTheme, differs: Bool)
     case provided
     case acknowledged
-    case abandoned
   }
 }

@@ -72,9 +72,6 @@ extension WidgetStore {
     case .acknowledge(let provider, let sequence):
       acknowledge(sequence, by: provider)
       outcome = .acknowledged
-    case .abandon(let providers):
-      abandon(providers, at: now)
-      outcome = .abandoned
     }
     return Commit(revision: revision, isChange: revision != before, outcome: outcome)
   }
@@ -421,7 +418,7 @@ extension Command {
     switch self {
     case .setPresence, .apply, .applyKinds, .provide, .startActivity: true
     case .create, .update, .updateActivity, .endActivity, .delete, .move, .sendEvent,
-      .markFailure, .deleteKind, .abandon, .acknowledge, .updateTheme:
+      .markFailure, .deleteKind, .acknowledge, .updateTheme:
       false
     }
   }

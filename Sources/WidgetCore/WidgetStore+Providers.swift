@@ -3,7 +3,7 @@ public import WidgetModel
 /// Changes by providers to the widgets of their kinds, and the changes that providers get.
 ///
 /// A widget is *stale* while its provider has no session. The store does not know the sessions:
-/// `Command.abandon` makes widgets stale, and every update by a provider makes a widget fresh.
+/// `abandon` makes widgets stale, and every update by a provider makes a widget fresh.
 extension WidgetStore {
   /// Changes of the widgets of some kinds. Each widget is in one list at most.
   public struct ProvidedChanges: Hashable, Sendable {
@@ -296,29 +296,5 @@ extension WidgetStore {
       if endsRequest { state.moment?.stopAsking() }
     }
     return true
-  }
-
-  mutating func abandon(_ providers: Set<String>, at now: Timestamp) {
-    let kinds = Set(
-      registeredKinds.byName.values.lazy.filter { providers.contains($0.provider) }
-        .map(\.kind.name))
-    guard !kinds.isEmpty else { return }
-    var slots: [Int] = []
-    for slot in records.order.entries.map({ Int($0.slot) }) {
-      guard let record = records[slot], !record.isActivity, kinds.contains(record.kind) else {
-        continue
-      }
-      // If time has made the widget stale, the lost provider is a second reason from now on.
-      if record.isStale { records.stayStale(slot) } else { slots.append(slot) }
-    }
-    guard !slots.isEmpty else { return }
-    let revision = advanceRevision()
-    for slot in slots {
-      modify(slot) { state in
-        state.isStale = true
-        state.statusRevision = revision
-        state.finish(nil, at: revision, time: now)
-      }
-    }
   }
 }

@@ -310,6 +310,15 @@ struct ActivityTests {
     #expect(store.count == 0)
   }
 
+  @Test func `due changes are made in steps of so many widgets and bytes`() throws {
+    var store = Store()
+    for _ in 0..<10 { try start(nil, staleAfter: .seconds(1), in: &store) }
+    store.commitGroup(at: .at(0))
+    var other = store
+    #expect(store.settle(to: .at(1), widgetsMax: 4) == 3)
+    #expect(other.settle(to: .at(1), bytesMax: 0) == 10)
+  }
+
   @Test func `due changes are made again after their group was rolled back`() throws {
     var store = Store()
     try start("a", in: &store)
@@ -393,7 +402,7 @@ struct ActivityTests {
     #expect(text("a", "text", store) == "active0")
     // The daemon does not ask the provider, and its absence does not matter.
     #expect(try store.providedChanges(since: cursor, of: ["build"]).created.isEmpty)
-    try store.run(.abandon(providers: ["desk"]))
+    store.abandon(["desk"])
     #expect(store.widget("w")?.isStale == true)
     #expect(store.widget("a")?.isStale == false)
     try store.send("add", to: "a")

@@ -71,7 +71,7 @@ struct ContentCostTests {
 
   @Test func `a widget that becomes stale makes no content`() throws {
     var (store, _) = try store()
-    try store.run(.abandon(providers: ["desk"]))
+    store.abandon(["desk"])
     #expect(store.widget("a")?.isStale == true)
     #expect(store.contentCost == 0)
   }

@@ -81,7 +81,7 @@ struct TimelineRetryTests {
   {
     var abandoned = try store()
     abandoned.advance(to: .at(300))
-    try abandoned.run(.abandon(providers: ["rail"]), at: .at(310))
+    abandoned.abandon(["rail"], at: .at(310))
     abandoned.commitGroup(at: .at(0))
     var marked = try store()
     try provide(.with { $0.isStale = true }, in: &marked, at: 200)

@@ -166,17 +166,21 @@ extension WidgetStore {
 
   /// Makes the changes that are due: makes activities stale, ends those whose lifetime is over, and
   /// removes dismissed ones. All changes have one revision, and are a part of the group. The method
-  /// stops at the cost `costMax`, or when `isOver` returns true, but not before the first change.
-  /// The changes cannot be refused: content without room is cut. O(due changes).
+  /// stops at the cost `costMax`, after `widgetsMax` changes, when the rows of the group exceed
+  /// `bytesMax`, or when `isOver` returns true, but not before the first change. The changes cannot
+  /// be refused: content without room is cut. O(due changes).
   public mutating func settleActivities(
-    to now: Timestamp, costMax: Int = .max, isOver: () -> Bool = { false }
+    to now: Timestamp, costMax: Int = .max, widgetsMax: Int = .max, bytesMax: Int = .max,
+    isOver: () -> Bool = { false }
   ) -> Advance {
     var result = Advance()
     guard let date = nextActivityDate, date <= now else { return result }
     contents.beginCommand(at: now)
     records.beginCommand()
     let stay = Duration.seconds(limits.activityDismissalSecondsMax)
-    while contents.cost < costMax, !(result.isChange && isOver()),
+    var changed = 0
+    while contents.cost < costMax, changed < widgetsMax,
+      !(result.isChange && (pendingBytes > bytesMax || isOver())),
       let slot = records.popDueActivity(at: now)
     {
       guard var activity = records[slot]?.activity else { continue }
@@ -196,6 +200,7 @@ extension WidgetStore {
         }
       }
       contents.count(ContentEvaluation.nodeCost)
+      changed += 1
     }
     result.hasMore = nextActivityDate.map { $0 <= now } ?? false
     return result

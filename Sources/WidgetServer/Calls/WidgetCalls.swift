@@ -83,6 +83,7 @@ extension ServiceLoop {
           request.id, request.patch,
           ifRevision: try self.revision(fromETag: request.etag, of: request.id),
           transition: request.transition, provider: request.provider), by: responder.peer)
+      if request.patch.isStale == false { providers.stale.spare(request.id) }
       var response = UpdateWidgetResponse(
         revision: context.store.revision(of: request.id) ?? commit.revision,
         changed: commit.isChange)

@@ -1,30 +1,48 @@
 import NIOCore
+import WidgetCore
+import WidgetModel
 
 /// Providers without a session whose widgets become stale: those whose session ended, and those of
 /// the former process that did not come back in time.
+///
+/// One walk over all widgets serves all providers that are lost at its start. Providers that are lost
+/// later wait for the next walk. A value: it knows the state before the turn, for a failed group.
 struct LostProviders {
-  /// Lost providers whose widgets are not stale yet.
-  private(set) var abandoned: Set<String> = []
-  /// Lost providers whose widgets become stale in the turn under way.
-  private var inTurn: Set<String> = []
-  /// The time of the retry after the turn's group failed.
-  private var retryAt: NIODeadline?
+  /// Lost providers that wait for the next walk, each with its widgets that stay fresh.
+  private var waiting: [String: Set<WidgetID>] = [:]
+  /// The walk that is not over.
+  private var walk: Abandonment?
+  /// The walk before the turn's part; nil if the turn has changed no widgets of lost providers.
+  private var former: Abandonment?
+  /// The widgets that calls of the turn have made fresh.
+  private var sparedInTurn: [(id: WidgetID, provider: String)] = []
   /// Providers that had sessions before the daemon started, and have not come back.
   private var absent: Set<String> = []
   private var absenceWatch = LeaseWatch()
 
   /// The time after the start in which a provider can come back.
   static let returnTime = TimeAmount.seconds(15)
-  /// The pause after a failed group.
-  static let retryPause = TimeAmount.seconds(1)
 
   // MARK: - Gone and back
 
-  mutating func lose(_ provider: String) { abandoned.insert(provider) }
+  /// Whether widgets are left to be made stale.
+  var hasMore: Bool { walk != nil || !waiting.isEmpty }
 
-  func isLost(_ provider: String) -> Bool { abandoned.contains(provider) }
+  /// The providers whose widgets are not all stale yet.
+  var names: Set<String> { (walk?.providers ?? []).union(waiting.keys) }
 
-  mutating func comeBack(_ provider: String) { absent.remove(provider) }
+  mutating func lose(_ provider: String) {
+    if walk?.concerns(provider) != true { waiting[provider] = waiting[provider] ?? [] }
+  }
+
+  /// A provider has a session again. Its other widgets stay fresh: it is asked for their data.
+  mutating func comeBack(_ provider: String) {
+    absent.remove(provider)
+    waiting[provider] = nil
+    walk?.forget(provider)
+    former?.forget(provider)
+    if walk?.providers.isEmpty == true { walk = nil }
+  }
 
   /// Names the providers of the process before.
   mutating func await(_ providers: Set<String>) { absent = providers }
@@ -36,7 +54,7 @@ struct LostProviders {
     guard !absent.isEmpty else { return nil }
     let verdict = absenceWatch.look(at: instant, end: start + LostProviders.returnTime)
     if case .isOver = verdict {
-      abandoned.formUnion(absent)
+      for provider in absent { lose(provider) }
       absent.removeAll()
     }
     return verdict
@@ -44,31 +62,49 @@ struct LostProviders {
 
   // MARK: - A turn
 
-  var waitsForRetry: Bool { retryAt != nil }
-
-  mutating func retryNow() { retryAt = nil }
-
-  /// The providers whose widgets this turn makes stale.
-  mutating func takeAll(at instant: NIODeadline) -> Set<String> {
-    if let retryAt, instant < retryAt { return [] }
-    retryAt = nil
-    return take(abandoned)
+  /// A call makes a widget of a provider fresh. If the provider is lost, the widget stays fresh, as
+  /// if all widgets had become stale before the call.
+  mutating func spare(_ id: WidgetID, of provider: String) {
+    guard hasMore, waiting[provider] != nil || walk?.concerns(provider) == true else { return }
+    waiting[provider]?.insert(id)
+    walk?.spare(id, of: provider)
+    sparedInTurn.append((id, provider))
   }
 
-  mutating func take(_ providers: Set<String>) -> Set<String> {
-    abandoned.subtract(providers)
-    inTurn.formUnion(providers)
-    return providers
+  /// The walk whose next part the turn takes; nil if no provider is lost. `endPart` has to follow.
+  mutating func beginPart() -> Abandonment? {
+    guard hasMore else { return nil }
+    let current = walk ?? Abandonment(of: waiting)
+    if walk == nil { waiting.removeAll() }
+    former = current
+    return current
   }
 
-  mutating func groupEnded() { inTurn.removeAll() }
+  /// - Parameters:
+  ///   - isChange: Whether the part changed widgets.
+  ///   - hasMore: Whether the walk has further parts.
+  mutating func endPart(_ current: Abandonment, isChange: Bool, hasMore: Bool) {
+    walk = hasMore ? current : nil
+    if !isChange { former = nil }
+  }
 
-  /// The turn's group was taken back. Returns whether to try again after `retryPause`.
-  mutating func groupFailed(at instant: NIODeadline) -> Bool {
-    guard !inTurn.isEmpty else { return false }
-    abandoned.formUnion(inTurn)
-    inTurn.removeAll()
-    retryAt = instant + LostProviders.retryPause
-    return true
+  /// The turn's group is durable. Returns whether it has a part of a walk.
+  mutating func groupEnded() -> Bool {
+    defer { (former, sparedInTurn) = (nil, []) }
+    return former != nil
+  }
+
+  /// The turn's group was taken back, so its part has to be repeated. Returns whether it had one.
+  mutating func groupFailed() -> Bool {
+    let hadPart = former != nil
+    if hadPart { walk = former }
+    former = nil
+    for (id, provider) in sparedInTurn {
+      waiting[provider]?.remove(id)
+      walk?.unspare(id, of: provider)
+    }
+    sparedInTurn.removeAll()
+    if walk?.providers.isEmpty == true { walk = nil }
+    return hadPart
   }
 }

@@ -5,15 +5,11 @@ import WidgetProto
 /// Carries out the frames of providers, as parts of the turn's group.
 final class ProviderFrames {
   private let context: ServiceContext
-  private let stale: StaleWidgets
   private let bundleCalls: BundleCalls
   private let snapshots: Snapshots
 
-  init(
-    _ context: ServiceContext, stale: StaleWidgets, bundleCalls: BundleCalls, snapshots: Snapshots
-  ) {
+  init(_ context: ServiceContext, bundleCalls: BundleCalls, snapshots: Snapshots) {
     self.context = context
-    self.stale = stale
     self.bundleCalls = bundleCalls
     self.snapshots = snapshots
   }
@@ -48,9 +44,6 @@ final class ProviderFrames {
     of frame: ProvideRequest, _ session: ServedSession, _ provider: String, _ attempt: Attempt
   ) throws(RPCStatus) -> ProvideResult {
     var result = ProvideResult(id: frame.id)
-    // The frame makes widgets fresh. Before that, the end of the former session makes them stale,
-    // even if the provider is back at once.
-    if attempt.isFirst { stale.mark(before: provider) }
     switch frame {
     case .kinds(let declared):
       try checkChanges(attempt)

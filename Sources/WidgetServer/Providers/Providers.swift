@@ -29,8 +29,7 @@ final class Providers {
     refreshes = Refreshes(context, delivery: delivery, budgets: budgets)
     bundleCalls = BundleCalls(context)
     snapshots = Snapshots(context)
-    frames = ProviderFrames(
-      context, stale: stale, bundleCalls: bundleCalls, snapshots: snapshots)
+    frames = ProviderFrames(context, bundleCalls: bundleCalls, snapshots: snapshots)
   }
 
   /// Begins a conversation. No message has arrived yet.

@@ -2,7 +2,8 @@
 ///
 /// A log that grows faster than the disk takes it would stop the loop, and so everybody. In a pause,
 /// only those wait who change something: a connection waits with its next change, and with all that
-/// it has sent after it. Calls that free room on the disk, and the daemon's own changes, do not wait.
+/// it has sent after it. Calls that free room on the disk do not wait. Of the daemon's own changes, only
+/// those wait that can be of all widgets: the end of a provider's session, and the dates of activities.
 ///
 /// Confined to the event loop.
 final class ChangePause {

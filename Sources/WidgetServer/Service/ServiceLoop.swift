@@ -78,10 +78,6 @@ final class ServiceLoop {
     streams = WatchStreams(
       context, storage, audience: audience, releaseMemory: configuration.releaseMemory)
     health = HealthWatches(context, storage)
-    storage.onChange = { [unowned health, unowned streams] in
-      health.tellAll()
-      streams.rounds.storeHasChanged()
-    }
     time = TimeKeeper(context, log: log, storage: storage, readers: streams.rounds)
     budgets = BudgetKeeper(
       context, log: log, storage: storage, stored: image.refreshBudgets)
@@ -95,6 +91,7 @@ final class ServiceLoop {
     preparations = KindPreparations(context)
     turn.atStart = { [unowned self] in time.beginTurn() }
     turn.atEnd = { [unowned self] in endTurn() }
+    storage.onChange = { [unowned self] in storageHasChanged() }
     connections.onClosed = { [unowned self] in scheduleMemoryLook() }
     providers.stale.awaitReturns()
     // This turn brings the widgets up to the present time, before the first reader comes.
@@ -102,6 +99,15 @@ final class ServiceLoop {
   }
 
   var turn: Turn { context.turn }
+
+  /// The store takes changes again, or refuses them from now on.
+  private func storageHasChanged() {
+    health.tellAll()
+    streams.rounds.storeHasChanged()
+    guard storage.failure == nil else { return }
+    providers.stale.retryNow()
+    time.retryNow()
+  }
 
   // MARK: - The turn
 
@@ -213,6 +219,7 @@ final class ServiceLoop {
     context.commitGroup(
       retaining: min(streams.retainedRevision, providers.retainedRevision),
       onlyRemoved: onlyRemoves)
+    time.groupEnded()
     turn.groupEnded()
   }
 

@@ -26,10 +26,10 @@ final class TimeKeeper {
   private var hasMoreActivities = false
   /// Whether the turn's group has changes of activities that time made.
   private var hasSettled = false
-  /// The end of the pause of activities after a group with their changes failed.
-  private var activitiesPausedUntil: NIODeadline?
-  /// The end of the pause after reserving revisions failed.
-  private var pausedUntil: NIODeadline?
+  /// The pause of activities after a group with their changes failed.
+  private var activityRetry = RetryPause()
+  /// The pause after reserving revisions failed.
+  private var reservationRetry = RetryPause()
   /// The time of the last step.
   private var lastTime = Timestamp.earliest
   /// The time that this turn has spent on changes by time.
@@ -42,8 +42,8 @@ final class TimeKeeper {
   static let turnMax = TimeAmount.milliseconds(2)
   /// The minimum time of each step, so that no step waits until the others have nothing to do.
   private static let stepMin = TimeAmount.microseconds(250)
-  /// The pause after a failed reservation.
-  private static let pause = TimeAmount.seconds(1)
+  /// The maximum number of activities that one turn changes: their rows take time, too.
+  private var activitiesMax: Int { context.clock.isFake ? .max : 256 }
 
   init(
     _ context: ServiceContext, log: any CommitLog, storage: StorageHealth, readers: WatchRounds
@@ -60,9 +60,14 @@ final class TimeKeeper {
     guard let date = context.store.nextActivityDate, date <= context.turn.now,
       context.phase == .serving
     else { return }
-    if let until = activitiesPausedUntil, NIODeadline.now() < until { return }
-    activitiesPausedUntil = nil
-    let result = timed { context.settleActivities(costMax: costMax, $0) }
+    guard !activityRetry.holds(at: .now()) else { return }
+    // Thousands of rows would make the log longer, so they wait like the changes of calls.
+    guard !context.pause.isOn else {
+      return context.pause.wait(self) { [context] in context.turn.open() }
+    }
+    let result = timed {
+      context.settleActivities(costMax: costMax, widgetsMax: activitiesMax, $0)
+    }
     guard result.isChange else { return }
     context.turn.noteOwnChange()
     context.counters.countCommit()
@@ -74,9 +79,20 @@ final class TimeKeeper {
   func groupFailed() {
     guard hasSettled else { return }
     (hasSettled, hasMoreActivities) = (false, false)
-    let until = NIODeadline.now() + TimeKeeper.pause
-    activitiesPausedUntil = until
-    context.schedule(at: until) { self.context.turn.open() }
+    context.schedule(at: activityRetry.fail(at: .now())) { self.context.turn.open() }
+  }
+
+  /// The turn's group is durable, or was taken back.
+  func groupEnded() {
+    if hasSettled { activityRetry.succeed() }
+  }
+
+  /// Retries now the changes that the store did not take.
+  func retryNow() {
+    guard activityRetry.isOn || reservationRetry.isOn else { return }
+    activityRetry.end()
+    reservationRetry.end()
+    context.turn.open()
   }
 
   /// Updates widgets to the time of the turn. Call it before the turn's first call.
@@ -95,17 +111,14 @@ final class TimeKeeper {
       return
     }
     if !step() {
-      let until = NIODeadline.now() + TimeKeeper.pause
-      pausedUntil = until
       _ = timer?.set(nil)
-      context.schedule(at: until) { self.context.turn.open() }
+      context.schedule(at: reservationRetry.fail(at: .now())) { self.context.turn.open() }
     }
   }
 
   /// Returns false if revisions could not be reserved.
   private func step() -> Bool {
-    if let until = pausedUntil, NIODeadline.now() < until { return true }
-    pausedUntil = nil
+    guard !reservationRetry.holds(at: .now()) else { return true }
     if context.turn.now < lastTime { context.clockWentBack() }
     lastTime = context.turn.now
     var result = timed { context.advance(costMax: costMax, $0) }
@@ -155,6 +168,7 @@ final class TimeKeeper {
       try log.append(group, writing: pending.widgets)
       // Readers may be at the revision before the turn: the turn's own commit forgets removals.
       context.commitGroup(retaining: 0)
+      reservationRetry.succeed()
       storage.stored(isSmall: true)
       return true
     } catch {
@@ -168,10 +182,11 @@ final class TimeKeeper {
   /// their changes.
   func setTimer() {
     // Only a caller moves a fake clock.
-    guard !context.clock.isFake, pausedUntil == nil,
+    guard !context.clock.isFake, !reservationRetry.holds(at: .now()),
       timer != nil || context.store.nextDate != nil || context.store.nextActivityDate != nil
     else { return }
-    let activities = activitiesPausedUntil == nil ? context.store.nextActivityDate : nil
+    let isHeld = activityRetry.holds(at: .now()) || context.pause.isOn
+    let activities = isHeld ? nil : context.store.nextActivityDate
     let date = hasMore ? nil : [wakeDate, activities].compactMap { $0 }.min()
     if timer == nil {
       guard date != nil else { return }

@@ -316,7 +316,7 @@ extension Command {
       .startActivity(_, _, _, let transition), .updateActivity(_, _, _, let transition),
       .endActivity(_, _, _, let transition):
       transition
-    case .sendEvent, .markFailure, .applyKinds, .deleteKind, .provide, .abandon, .acknowledge,
+    case .sendEvent, .markFailure, .applyKinds, .deleteKind, .provide, .acknowledge,
       .updateTheme:
       nil
     }

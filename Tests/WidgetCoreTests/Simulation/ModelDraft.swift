@@ -76,7 +76,7 @@ struct Draft {
       return try updateActivity(id, patch, staleAfter)
     case .endActivity(let id, let patch, let dismissal, _):
       return try endActivity(id, patch, dismissal)
-    case .applyKinds, .deleteKind, .provide, .abandon, .acknowledge:
+    case .applyKinds, .deleteKind, .provide, .acknowledge:
       preconditionFailure("the workload has no kinds")
     }
   }

@@ -82,14 +82,40 @@ struct Store {
 
   /// Makes the due changes of activities like the daemon. Returns the number of steps.
   @discardableResult
-  mutating func settle(to now: Timestamp, costMax: Int = .max) -> Int {
+  mutating func settle(
+    to now: Timestamp, costMax: Int = .max, widgetsMax: Int = .max, bytesMax: Int = .max
+  ) -> Int {
     detach()
     var steps = 0
     while true {
-      let result = box.store.settleActivities(to: now, costMax: costMax)
+      let result = box.store.settleActivities(
+        to: now, costMax: costMax, widgetsMax: widgetsMax, bytesMax: bytesMax)
       if result.isChange { steps += 1 }
       if !result.hasMore { return steps }
     }
+  }
+
+  /// Makes the widgets of lost providers stale. Returns the number of parts that changed widgets.
+  @discardableResult
+  mutating func abandon(
+    _ providers: Set<String>, at now: Timestamp = .at(0), widgetsMax: Int = .max
+  ) -> Int {
+    var walk = Abandonment(of: Dictionary(uniqueKeysWithValues: providers.map { ($0, Set<WidgetID>()) }))
+    var parts = 0
+    while true {
+      let result = abandon(&walk, at: now, widgetsMax: widgetsMax)
+      if result.isChange { parts += 1 }
+      if !result.hasMore { return parts }
+    }
+  }
+
+  /// Takes one part of a walk.
+  mutating func abandon(
+    _ walk: inout Abandonment, at now: Timestamp = .at(0), widgetsMax: Int = .max,
+    bytesMax: Int = .max
+  ) -> WidgetStore.Advance {
+    detach()
+    return box.store.abandon(&walk, at: now, widgetsMax: widgetsMax, bytesMax: bytesMax)
   }
 
   mutating func clockWentBack(to now: Timestamp) {
