@@ -69,8 +69,10 @@ public struct CommitGroup: Hashable, Sendable {
   public var theme: RevisedTheme?
   /// How long the store has run; a log keeps the longest.
   public var runningTime = RunningTime.zero
-  /// All budgets that have to be stored. Nil if they have not changed.
-  public var refreshBudgets: [RefreshBudgetImage]?
+  /// The refresh budgets to write, and the kinds whose budgets to remove. A kind is in one of them at
+  /// most.
+  public var refreshBudgets: [RefreshBudgetImage] = []
+  public var refreshBudgetDeletions: [KindName] = []
   /// Whether all calls of the group remove something. Then the log may use its reserve, even if a
   /// removal writes widgets again.
   public var onlyRemoves = false

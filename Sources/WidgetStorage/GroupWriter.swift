@@ -109,7 +109,7 @@ final class GroupWriter {
         stored, key: SQLiteCommitLog.themeRow, at: (1, 2), upsert,
         checksum: (3, { RowChecksum("theme", text: $0, blob: $1) }))
     }
-    if let budgets = group.refreshBudgets { try write(budgets) }
+    try writeBudgets(of: group)
     for tombstone in group.tombstones {
       try statements.insertTombstone.bind(tombstone.revision, at: 1)
       try writeRow(
@@ -146,22 +146,31 @@ final class GroupWriter {
       checksum: (3, { RowChecksum("widgets", text: $0, blob: $1) }))
   }
 
-  private func write(_ budgets: [RefreshBudgetImage]) throws(StorageError) {
-    try connection.execute("DELETE FROM refresh_budgets")
-    // Rare, so the statement is not kept.
-    let insert = try Statement(
-      "INSERT INTO refresh_budgets (kind, left_thousandths, seconds, checksum) VALUES (?1, ?2, ?3, ?4)",
-      on: connection)
-    for budget in budgets {
-      try insert.bind(budget.kind.rawValue, at: 1)
-      try insert.bind(budget.leftThousandths, at: 2)
-      try insert.bind(budget.seconds, at: 3)
+  private func writeBudgets(of group: CommitGroup) throws(StorageError) {
+    // Rare, so the statements are not kept.
+    if !group.refreshBudgetDeletions.isEmpty {
+      let delete = try Statement("DELETE FROM refresh_budgets WHERE kind = ?1", on: connection)
+      for kind in group.refreshBudgetDeletions {
+        try delete.bind(kind.rawValue, at: 1)
+        try delete.run()
+      }
+    }
+    guard !group.refreshBudgets.isEmpty else { return }
+    let upsert = try Statement(
+      """
+      INSERT OR REPLACE INTO refresh_budgets (kind, left_thousandths, seconds, checksum)
+        VALUES (?1, ?2, ?3, ?4)
+      """, on: connection)
+    for budget in group.refreshBudgets {
+      try upsert.bind(budget.kind.rawValue, at: 1)
+      try upsert.bind(budget.leftThousandths, at: 2)
+      try upsert.bind(budget.seconds, at: 3)
       var checksum = RowChecksum("refresh_budgets")
       checksum.add(budget.kind.rawValue)
       checksum.add(budget.leftThousandths)
       checksum.add(budget.seconds)
-      try insert.bind(checksum.value, at: 4)
-      try insert.run()
+      try upsert.bind(checksum.value, at: 4)
+      try upsert.run()
     }
   }
 

@@ -52,7 +52,7 @@ private struct BudgetYear {
   private var budgets = RefreshBudgets()
   private var naive: [KindName: Naive] = [:]
   private let kinds: [KindName]
-  private var images: [RefreshBudgetImage] = []
+  private var images: [KindName: RefreshBudgetImage] = [:]
   private var isFailing = false
   /// Running time in seconds, and all time in which a daemon has run.
   private var now: Int64 = 0
@@ -122,13 +122,19 @@ private struct BudgetYear {
   /// Stores the budgets that need it, as the daemon does at the end of a turn.
   private mutating func store() {
     guard budgets.needsStoring else { return }
-    let taken = budgets.takeImages(at: time)
+    let taken = budgets.takeChanges(at: time)
     if isFailing {
       counts.failures += 1
-      budgets.storingFailed()
+      budgets.storingFailed(taken)
     } else {
-      (images, storedAt) = (taken, now)
+      keep(taken)
     }
+  }
+
+  private mutating func keep(_ changes: RefreshBudgets.Changes) {
+    for kind in changes.deletions { images[kind] = nil }
+    for image in changes.upserts { images[image.kind] = image }
+    storedAt = now
   }
 
   /// The process is killed.
@@ -145,8 +151,7 @@ private struct BudgetYear {
   private mutating func end() -> [String] {
     isFailing = false
     counts.ends += 1
-    images = budgets.takeLastImages(at: time) ?? images
-    storedAt = now
+    keep(budgets.takeLastChanges(at: time))
     return reopen(at: now) { _ in 0 }
   }
 
@@ -154,7 +159,7 @@ private struct BudgetYear {
   private mutating func reopen(at next: Int64, lossMax: (Naive) -> Int) -> [String] {
     var violations: [String] = []
     let lost = Int(now - next)
-    budgets = RefreshBudgets(images)
+    budgets = RefreshBudgets(Array(images.values))
     now = next
     for kind in kinds {
       guard var model = naive[kind] else { continue }

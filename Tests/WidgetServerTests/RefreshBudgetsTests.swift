@@ -33,7 +33,7 @@ import WidgetStorage
     let kind: KindName = try .make("gauge")
     let later: Int64 = 300_000_000
     while budgets.take(kind, capacity: 4, at: time(later)) {}
-    var restarted = RefreshBudgets(budgets.takeImages(at: time(later)))
+    var restarted = RefreshBudgets(budgets.takeChanges(at: time(later)).upserts)
     for _ in 0..<2 {
       let isEarly = restarted.take(kind, capacity: 4, at: time(0))
       #expect(!isEarly)
@@ -56,7 +56,7 @@ import WidgetStorage
       let isTaken = budgets.take(kind, capacity: capacity, at: now)
       #expect(isTaken)
       if budgets.needsStoring {
-        images = budgets.takeImages(at: now)
+        images = budgets.takeChanges(at: now).upserts
         writes += 1
       }
       let left = budgets.budget(of: kind, capacity: capacity, at: now).remaining
@@ -76,10 +76,11 @@ import WidgetStorage
       let now = Self.start.advanced(by: .milliseconds(1_710 * call))
       let isTaken = budgets.take(kind, capacity: capacity, at: now)
       #expect(isTaken)
-      if budgets.needsStoring { images = budgets.takeImages(at: now) }
+      if budgets.needsStoring { images = budgets.takeChanges(at: now).upserts }
       var ending = budgets
       // The levels are already stored if there was no reserve.
-      images = ending.takeLastImages(at: now) ?? images
+      let last = ending.takeLastChanges(at: now)
+      if !last.isEmpty { images = last.upserts }
       for later in [0, 3, 1_000, 3_599] as [Int64] {
         let time = now.advanced(by: .seconds(later))
         let restored = RefreshBudgets(images).budget(of: kind, capacity: capacity, at: time)
@@ -92,12 +93,12 @@ import WidgetStorage
           "call \(call), \(later) s later: \(restored), \(left)")
       }
       #expect(images.allSatisfy { $0.leftThousandths >= 0 }, "the store refuses negative numbers")
-      let isWrittenAgain = ending.takeLastImages(at: now) != nil
-      #expect(!isWrittenAgain)
+      let again = ending.takeLastChanges(at: now)
+      #expect(again.isEmpty)
       // A daemon that has no more calls writes nothing at its end.
       var restarted = RefreshBudgets(images)
-      let isChanged = restarted.takeLastImages(at: now) != nil
-      #expect(!isChanged)
+      let changed = restarted.takeLastChanges(at: now)
+      #expect(changed.isEmpty)
     }
   }
 
@@ -105,8 +106,58 @@ import WidgetStorage
     var budgets = RefreshBudgets()
     _ = budgets.take(try .make("a"), capacity: 4, at: time(0))
     _ = budgets.take(try .make("b"), capacity: 4, at: time(3_600))
-    let images = budgets.takeImages(at: time(3_600))
-    #expect(images.map(\.kind.rawValue) == ["b"])
+    let changes = budgets.takeChanges(at: time(3_600))
+    #expect(changes.upserts.map(\.kind.rawValue) == ["b"] && changes.deletions.isEmpty)
+  }
+
+  @Test func `only changed budgets are stored`() throws {
+    var budgets = RefreshBudgets()
+    for kind in ["a", "b", "c"] { _ = budgets.take(try .make(kind), capacity: 4, at: time(0)) }
+    let first = budgets.takeChanges(at: time(0))
+    #expect(first.upserts.map(\.kind.rawValue) == ["a", "b", "c"])
+    // The stored budget of "b" has room for one call more.
+    for _ in 0..<2 { _ = budgets.take(try .make("b"), capacity: 4, at: time(1)) }
+    #expect(budgets.unstoredCount == 1)
+    let second = budgets.takeChanges(at: time(1))
+    #expect(second.upserts.map(\.kind.rawValue) == ["b"])
+    #expect(!budgets.needsStoring)
+    budgets.storingFailed(second)
+    let third = budgets.takeChanges(at: time(1))
+    #expect(third == second)
+  }
+
+  @Test func `budgets that are full again are removed from the store, in parts`() throws {
+    var budgets = RefreshBudgets()
+    let count = RefreshBudgets.usedMin
+    for number in 0..<count {
+      _ = budgets.take(try .make("k\(number)"), capacity: 4, at: time(0))
+    }
+    let first = budgets.takeChanges(at: time(0))
+    #expect(first.upserts.count == count && first.deletions.isEmpty)
+    var removed: Set<KindName> = []
+    var parts = 0
+    while removed.count < count, parts < count {
+      _ = budgets.take(try .make("new\(parts)"), capacity: 4, at: time(7_200))
+      let changes = budgets.takeChanges(at: time(7_200))
+      #expect(changes.upserts.count == 1)
+      #expect(changes.deletions.count <= RefreshBudgets.deletionsMax)
+      removed.formUnion(changes.deletions)
+      parts += 1
+    }
+    #expect(removed == Set(first.upserts.map(\.kind)))
+  }
+
+  @Test func `a kind that is used again before its removal is not removed`() throws {
+    var budgets = RefreshBudgets()
+    for number in 0..<RefreshBudgets.usedMin {
+      _ = budgets.take(try .make("k\(number)"), capacity: 4, at: time(0))
+    }
+    _ = budgets.takeChanges(at: time(0))
+    for kind in ["new", "k7"] { _ = budgets.take(try .make(kind), capacity: 4, at: time(7_200)) }
+    let changes = budgets.takeLastChanges(at: time(7_200))
+    #expect(changes.upserts.map(\.kind.rawValue) == ["k7", "new"])
+    #expect(changes.deletions.count == RefreshBudgets.usedMin - 1)
+    #expect(try !changes.deletions.contains(.make("k7")))
   }
 
   @Test func `budgets survive a restart without a write for each call`() async throws {
@@ -194,6 +245,40 @@ import WidgetStorage
       #expect(status.message.contains("widgetctl describe gauge"))
       let delay = try #require(status.retryDelay)
       #expect(delay > .zero && delay <= .seconds(3_600))
+    }
+  }
+
+  @Test func `a refresh stores only the budgets of its kinds, with the turn's group`() async throws {
+    let log = TestLog.State()
+    let kinds = try ["a", "b"].map { Kind(name: try .make($0)) }
+    try await withServer(log: log) { server in
+      let client = try server.connect()
+      let provider = try RawProvider(server.connect())
+      try provider.open(kinds: kinds)
+      for name in ["a", "b"] { try client.create(name, kind: name) }
+      let refresh = { (name: String) in
+        _ = try client.call(
+          "RefreshWidgets",
+          RefreshWidgetsRequest(.selector(Selector(kinds: [try .make(name)]))),
+          as: RefreshWidgetsResponse.self)
+      }
+      try refresh("a")
+      try refresh("b")
+      let budgets = log.groups.map { $0.refreshBudgets.map(\.kind.rawValue) }.filter { !$0.isEmpty }
+      #expect(budgets == [["a"], ["b"]])
+      #expect(log.image.refreshBudgets.count == 2)
+      // A change and many refreshes in one turn.
+      let count = log.groups.count
+      try server.onLoop { service in
+        service.turn.open()
+        let kind = try KindName.make("a")
+        for _ in 0..<40 { _ = service.budgets.take(kind) }
+        let spec = WidgetSpec(id: try .make("new"), kind: try .make("plain"))
+        _ = try service.context.apply(.create(spec), by: Peer(uid: 0, gid: 0, pid: 0))
+        service.turn.finish()
+      }
+      let added = log.groups[count...].map { ($0.upserts.count, $0.refreshBudgets.count) }
+      #expect(added.count == 1 && added[0] == (1, 1))
     }
   }
 

@@ -88,7 +88,7 @@ import WidgetModel
         EventTrim(kind: gauge, before: 0, lost: nil),
       ]
       result.theme = RevisedTheme(overrides: [:], revision: revision)
-      result.refreshBudgets = []
+      result.refreshBudgetDeletions = [clock]
       return result
     }
     result.kindUpserts = [
@@ -228,7 +228,7 @@ import WidgetModel
       try log.close()
       try old.downgrade()
       // The old version has no budgets.
-      first.refreshBudgets = nil
+      first.refreshBudgets = []
       naive.append(first)
     }
     let path = folder.path

@@ -103,7 +103,11 @@ struct NaiveHistory {
       image.requests.append(request)
     }
     if let theme = group.theme { image.theme = theme }
-    if let budgets = group.refreshBudgets { image.refreshBudgets = budgets }
+    let budgets = Set(group.refreshBudgets.map(\.kind)).union(group.refreshBudgetDeletions)
+    image.refreshBudgets.removeAll { budgets.contains($0.kind) }
+    image.refreshBudgets += group.refreshBudgets
+    // The store returns them in this order.
+    image.refreshBudgets.sort { $0.kind.rawValue < $1.kind.rawValue }
     image.kinds.removeAll { group.kindDeletions.contains($0.kind.name) }
     for registered in group.kindUpserts {
       image.kinds.removeAll { $0.kind.name == registered.kind.name }
@@ -206,6 +210,7 @@ func randomGroups(_ count: Int, seed: UInt64) throws -> [CommitGroup] {
         RefreshBudgetImage(
           kind: try kind("k\(index)"), leftThousandths: Int64(number), seconds: Int64(number))
       }
+      result.refreshBudgetDeletions = [try kind("k\(number % 3)")]
     }
     if Int.random(in: 0..<3, using: &random) == 0 {
       let name = try kind("k\(Int.random(in: 0..<4, using: &random))")

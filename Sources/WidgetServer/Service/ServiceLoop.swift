@@ -107,6 +107,7 @@ final class ServiceLoop {
     guard storage.failure == nil else { return }
     providers.stale.retryNow()
     time.retryNow()
+    budgets.retryNow()
   }
 
   // MARK: - The turn
@@ -234,8 +235,11 @@ final class ServiceLoop {
     let pending = context.store.pendingChanges(onlyRemoves: onlyRemoves)
     var group = pending.group
     group.runningTime = turn.runningTime
+    // On a full disk, removals are stored without the budgets.
+    if !onlyRemoves { budgets.add(to: &group) }
     let start = context.work.beginWrite()
     try log.append(group, writing: pending.widgets)
+    budgets.groupEnded()
     context.work.endWrite(since: start)
     context.counters.countGroup()
     storage.stored(isSmall: onlyRemoves)
@@ -270,6 +274,7 @@ final class ServiceLoop {
     context.rollbackGroup()
     providers.groupFailed()
     time.groupFailed()
+    budgets.groupFailed()
     // Widgets encoded from a rolled-back state are invalid.
     widgetCache.removeAll()
     streams.rounds.forgetFrames()

@@ -5,17 +5,18 @@ import WidgetStorage
 
 /// Keeps the budgets of RefreshWidgets over restarts.
 ///
-/// They are stored in a separate group, after the turn's group. So a full disk refuses no refresh.
-/// The store cannot refuse a refresh, because a refresh is not a change.
+/// Only changed budgets are stored, with the turn's group, or in a separate group if the turn has none.
+/// Their cost counts for the callers. The store cannot refuse a refresh, because a refresh is not a
+/// change: after a failed group, the budgets are stored in a separate group after a pause.
 final class BudgetKeeper {
   private let context: ServiceContext
   private let log: any CommitLog
   private let storage: StorageHealth
   private var budgets: RefreshBudgets
-  /// The end of the pause after storing failed.
-  private var pausedUntil: NIODeadline?
-
-  private static let pause = TimeAmount.seconds(1)
+  /// The changes in the turn's group.
+  private var inGroup = RefreshBudgets.Changes()
+  /// The pause after storing failed.
+  private var retry = RetryPause()
 
   init(
     _ context: ServiceContext, log: any CommitLog, storage: StorageHealth,
@@ -36,37 +37,86 @@ final class BudgetKeeper {
 
   /// Takes one call of a kind. Returns whether there was one.
   func take(_ kind: KindName) -> Bool {
-    budgets.take(kind, capacity: capacity(of: kind), at: context.turn.runningTime)
+    let before = budgets.unstoredCount
+    let isTaken = budgets.take(
+      kind, capacity: capacity(of: kind), at: context.turn.runningTime)
+    if log.needsGroups, budgets.unstoredCount > before {
+      context.noteBudgetRows(budgets.unstoredCount - before)
+    }
+    return isTaken
   }
 
-  /// Stores the budgets that need it. Call it only between groups.
+  // MARK: - Storing
+
+  /// Adds the budgets that need storing to the turn's group.
+  func add(to group: inout CommitGroup) {
+    guard budgets.needsStoring, !retry.holds(at: .now()) else { return }
+    inGroup = budgets.takeChanges(at: context.turn.runningTime)
+    inGroup.add(to: &group)
+  }
+
+  /// The turn's group is durable.
+  func groupEnded() {
+    if !inGroup.isEmpty { retry.succeed() }
+    inGroup = RefreshBudgets.Changes()
+  }
+
+  /// The turn's group was taken back.
+  func groupFailed() {
+    guard !inGroup.isEmpty else { return }
+    failed(inGroup)
+    inGroup = RefreshBudgets.Changes()
+  }
+
+  /// Stores the budgets that need it, if the turn had no group. Call it only between groups.
   func save() {
-    guard budgets.needsStoring, log.needsGroups else { return }
-    if let until = pausedUntil, NIODeadline.now() < until { return }
-    pausedUntil = nil
-    do throws(StorageError) { try store(budgets.takeImages(at: context.turn.runningTime)) } catch {
-      budgets.storingFailed()
-      pausedUntil = .now() + BudgetKeeper.pause
+    context.forgetBudgetRows()
+    guard budgets.needsStoring, log.needsGroups, !retry.holds(at: .now()) else { return }
+    let changes = budgets.takeChanges(at: context.turn.runningTime)
+    do throws(StorageError) {
+      try store(changes)
+      retry.succeed()
+    } catch {
+      failed(changes)
       storage.failed(error)
     }
   }
 
-  /// Stores the exact budgets, before the daemon ends. Call it only between groups.
-  func saveAtEnd() throws(StorageError) {
-    guard log.needsGroups, let images = budgets.takeLastImages(at: context.turn.runningTime) else {
-      return
-    }
-    try store(images)
+  /// Retries now the budgets that the store did not take.
+  func retryNow() {
+    guard retry.isOn else { return }
+    retry.end()
+    context.turn.open()
   }
 
-  private func store(_ images: [RefreshBudgetImage]) throws(StorageError) {
+  /// Stores the exact budgets, before the daemon ends. Call it only between groups.
+  func saveAtEnd() throws(StorageError) {
+    guard log.needsGroups else { return }
+    let changes = budgets.takeLastChanges(at: context.turn.runningTime)
+    guard !changes.isEmpty else { return }
+    try store(changes)
+  }
+
+  private func failed(_ changes: RefreshBudgets.Changes) {
+    budgets.storingFailed(changes)
+    context.schedule(at: retry.fail(at: .now())) { self.context.turn.open() }
+  }
+
+  private func store(_ changes: RefreshBudgets.Changes) throws(StorageError) {
     var group = context.store.pendingGroup()
     group.runningTime = context.turn.runningTime
-    group.refreshBudgets = images
+    changes.add(to: &group)
     try log.append(group)
   }
 
   private func capacity(of kind: KindName) -> Int {
     context.store.kind(kind)?.kind.refreshesPerHour ?? context.limits.refreshesPerHourMax
+  }
+}
+
+extension RefreshBudgets.Changes {
+  fileprivate func add(to group: inout CommitGroup) {
+    group.refreshBudgets = upserts
+    group.refreshBudgetDeletions = deletions
   }
 }

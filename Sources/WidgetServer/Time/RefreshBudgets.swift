@@ -27,9 +27,30 @@ struct RefreshBudgets {
   private var used: [KindName: Level] = [:]
   /// The stored levels.
   private var stored: [KindName: Level] = [:]
-  /// Whether a kind has fewer calls left than the stored level promises.
-  private(set) var needsStoring = false
+  /// The kinds with fewer calls left than the stored level promises.
+  private var unstored: Set<KindName> = []
+  /// The kinds with a full budget that still have a stored level.
+  private var unremoved: Set<KindName> = []
+  /// The number of levels at which those of full budgets are looked for.
+  private var usedMax = RefreshBudgets.usedMin
 
+  /// The levels to store, and the kinds whose stored levels to remove.
+  struct Changes: Hashable {
+    var upserts: [RefreshBudgetImage] = []
+    var deletions: [KindName] = []
+
+    var isEmpty: Bool { upserts.isEmpty && deletions.isEmpty }
+  }
+
+  /// The number of kinds whose levels need storing.
+  var unstoredCount: Int { unstored.count }
+  /// Whether levels need storing. Levels that are only to be removed wait for others.
+  var needsStoring: Bool { !unstored.isEmpty }
+
+  /// The maximum number of stored levels that one write removes, because no call pays for it.
+  static let deletionsMax = 64
+  /// The minimum number of levels at which those of full budgets are looked for.
+  static let usedMin = 256
   private static let hour = 3_600.0
   /// The number of writes in which a full budget can be used up.
   private static let slices = 16.0
@@ -71,49 +92,78 @@ struct RefreshBudgets {
     let level = Level(left: left - 1, at: now, capacity: capacity)
     used[kind] = level
     let promised = stored[kind]?.left(capacity, now) ?? Double(capacity)
-    needsStoring = needsStoring || promised > level.left
-    // Kinds with a full budget need no entry.
-    if used.count > 1_024 { used = used.filter { isUsed($0.value, at: now) } }
+    unremoved.remove(kind)
+    if promised > level.left { unstored.insert(kind) }
+    if used.count > usedMax { dropFull(at: now) }
     return true
   }
 
-  /// The levels to store. They count as stored from now on.
-  mutating func takeImages(at now: RunningTime) -> [RefreshBudgetImage] {
-    takeImages(at: now) { max(1, Double($0.capacity) / RefreshBudgets.slices) }
+  /// Drops the levels of kinds with a full budget, which need none. The number of levels at which that
+  /// happens doubles, so that a call costs O(1) on average.
+  private mutating func dropFull(at now: RunningTime) {
+    for (kind, level) in used where !isUsed(level, at: now) { drop(kind) }
+    usedMax = max(RefreshBudgets.usedMin, 2 * used.count)
   }
 
-  /// The levels to store at an orderly end, without a reserve for further calls; nil if they are
-  /// stored already.
-  mutating func takeLastImages(at now: RunningTime) -> [RefreshBudgetImage]? {
-    // After a failed write, `stored` has levels that are not stored.
-    guard needsStoring || used != stored else { return nil }
-    return takeImages(at: now) { _ in 0 }
+  private mutating func drop(_ kind: KindName) {
+    used[kind] = nil
+    unstored.remove(kind)
+    if stored.removeValue(forKey: kind) != nil { unremoved.insert(kind) }
   }
 
-  private mutating func takeImages(
-    at now: RunningTime, reserving reserve: (Level) -> Double
-  ) -> [RefreshBudgetImage] {
-    needsStoring = false
-    used = used.filter { isUsed($0.value, at: now) }
-    stored = used.mapValues { level in
-      Level(
-        left: max(0, level.left - reserve(level)), at: level.at, capacity: level.capacity)
+  /// The changes to store. They count as stored from now on. O(changes).
+  mutating func takeChanges(at now: RunningTime) -> Changes {
+    takeChanges(of: unstored, at: now, deletionsMax: RefreshBudgets.deletionsMax) {
+      max(1, Double($0.capacity) / RefreshBudgets.slices)
     }
-    return stored.map { kind, level in
-      // The time is stored in whole seconds. So calls that came back in the rest of the second
-      // would come back twice after a restart, and are subtracted. If the level is lower than these
-      // calls, it counts from the next second.
-      let (seconds, attoseconds) = level.at.elapsed.components
-      let rest = Double(attoseconds) / 1e18 * Double(level.capacity) / RefreshBudgets.hour
-      let isLess = level.left < rest
-      return RefreshBudgetImage(
-        kind: kind, leftThousandths: Int64(((level.left - (isLess ? 0 : rest)) * 1_000).rounded()),
-        seconds: seconds + (isLess ? 1 : 0))
-    }.sorted { $0.kind.rawValue.precedesByBytes($1.kind.rawValue) }
   }
 
-  /// Notes that the levels could not be stored.
-  mutating func storingFailed() { needsStoring = true }
+  /// The changes to store at an orderly end, without a reserve for further calls. O(all).
+  mutating func takeLastChanges(at now: RunningTime) -> Changes {
+    let kinds = used.filter { stored[$0.key] != $0.value }.keys
+    // After a failed write, `stored` has levels that are not stored.
+    return takeChanges(of: unstored.union(kinds), at: now, deletionsMax: .max) { _ in 0 }
+  }
+
+  private mutating func takeChanges(
+    of kinds: Set<KindName>, at now: RunningTime, deletionsMax: Int,
+    reserving reserve: (Level) -> Double
+  ) -> Changes {
+    var changes = Changes()
+    unstored.removeAll()
+    for kind in kinds {
+      guard let level = used[kind], isUsed(level, at: now) else {
+        drop(kind)
+        continue
+      }
+      let kept = Level(
+        left: max(0, level.left - reserve(level)), at: level.at, capacity: level.capacity)
+      stored[kind] = kept
+      changes.upserts.append(image(of: kind, kept))
+    }
+    changes.upserts.sort { $0.kind.rawValue.precedesByBytes($1.kind.rawValue) }
+    changes.deletions = Array(unremoved.prefix(deletionsMax))
+    unremoved.subtract(changes.deletions)
+    return changes
+  }
+
+  private func image(of kind: KindName, _ level: Level) -> RefreshBudgetImage {
+    // The time is stored in whole seconds. So calls that came back in the rest of the second would
+    // come back twice after a restart, and are subtracted. If the level is lower than these calls, it
+    // counts from the next second.
+    let (seconds, attoseconds) = level.at.elapsed.components
+    let rest = Double(attoseconds) / 1e18 * Double(level.capacity) / RefreshBudgets.hour
+    let isLess = level.left < rest
+    return RefreshBudgetImage(
+      kind: kind, leftThousandths: Int64(((level.left - (isLess ? 0 : rest)) * 1_000).rounded()),
+      seconds: seconds + (isLess ? 1 : 0))
+  }
+
+  /// Notes that changes could not be stored.
+  mutating func storingFailed(_ changes: Changes) {
+    unstored.formUnion(changes.upserts.map(\.kind))
+    unremoved.formUnion(changes.deletions.filter { stored[$0] == nil })
+  }
 
   /// Lets calls come back from now on if the level's time is in the future: an earlier version
   /// stored the time of the clock.

@@ -150,7 +150,9 @@ extension StoreImage {
     events += group.events
     requests += group.requests
     if let theme = group.theme { self.theme = theme }
-    if let budgets = group.refreshBudgets { refreshBudgets = budgets }
+    let budgets = Set(group.refreshBudgets.map(\.kind)).union(group.refreshBudgetDeletions)
+    refreshBudgets.removeAll { budgets.contains($0.kind) }
+    refreshBudgets += group.refreshBudgets
   }
 
   /// A store of widgets "w0", "w1", …, each made by a separate commit.
