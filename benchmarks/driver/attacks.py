@@ -12,7 +12,7 @@ from driver.attackers import (
     watch_the_watched)
 from driver.dates import create_listed, move_dates, prepare_dated, prepare_lists
 from driver.watches import (
-    ask_progress, change_all, end_watches, open_large, open_large_over_grpc, open_watches,
+    ask_progress, change_all, end_watches, leave_and_return, open_large, open_large_over_grpc, open_watches,
     open_watches_over_grpc, read_over_grpc, read_over_ttrpc, watch_and_leave, watch_texts)
 from lib import http2
 from lib.protobuf import values
@@ -318,6 +318,9 @@ ATTACKS = {
     "audience-ends": Attack(
         "3 times 4 watches of all widgets, watched, end",
         lambda path: watch_and_leave(path, 4, 3), prepare_provided),
+    "provider-ends": Attack(
+        "6 times the end of the provider of all widgets",
+        lambda path: leave_and_return(path, 6), prepare_provided),
     "snapshots": Attack(
         "1,500 snapshots of 1 MiB, provider hangs",
         lambda path: ask_the_hung(path, 1_500, 1 << 20)),

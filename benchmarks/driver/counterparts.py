@@ -200,6 +200,7 @@ WITHOUT_COUNTERPART = {
     "masks-watched": "subscriptions of redis have no filters on fields",
     "audience": "redis tells nobody who subscribes",
     "audience-ends": "redis tells nobody who subscribes",
+    "provider-ends": NO_PROVIDERS,
     "snapshots": NO_PROVIDERS,
     "refreshes": NO_PROVIDERS,
     "keys": NO_EVENTS,

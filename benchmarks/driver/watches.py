@@ -5,9 +5,9 @@ import struct
 import time
 
 from driver.attackers import (
-    PATIENCE, connected, exchange, flood, frames, open_over_grpc, provide)
+    PATIENCE, connected, exchange, flood, frames, message, open_over_grpc, provide)
 from lib import http2
-from lib.ttrpc import REMOTE_CLOSED
+from lib.ttrpc import REMOTE_CLOSED, Connection
 
 # The events that one attacker sends with one write.
 EVENTS_AT_ONCE = 50
@@ -181,6 +181,33 @@ def watch_and_leave(path, watches, rounds):
                 peer.close()
             # Longer than `audience_linger_milliseconds`.
             read_rest([provider], 6)
+
+
+def leave_and_return(path, rounds):
+    """Ends the session of the provider of all widgets, again and again. Each session calls all widgets
+    fresh. Every second one comes while the widgets of the last one become stale."""
+    ids = all_ids(path)
+    for number in range(rounds):
+        with provide(path, [{"name": "k", "open": True}]) as provider:
+            for start in range(0, len(ids), 500):
+                provider.sendall(message("Provide", 1, update={"updates": [
+                    {"widget_id": widget, "patch": {}} for widget in ids[start:start + 500]]}))
+                # The daemon reads no more from a provider that leaves its output.
+                read_rest([provider], 0)
+            read_rest([provider], 1)
+        time.sleep(0.05 if number % 2 else 4)
+
+
+def all_ids(path):
+    ids, token = [], ""
+    with Connection(path, PATIENCE) as connection:
+        while True:
+            page = connection.call("ListWidgets", page_size=1_000, page_token=token,
+                                   selector={"kinds": ["k"]})
+            ids += [widget["id"] for widget in page.get("widgets", ())]
+            token = page.get("next_page_token", "")
+            if not token:
+                return ids
 
 
 def change_all(path, watches, changes, seconds, fields_of=lambda _: {}):
