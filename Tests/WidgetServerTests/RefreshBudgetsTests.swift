@@ -248,7 +248,9 @@ import WidgetStorage
     }
   }
 
-  @Test func `a refresh stores only the budgets of its kinds, with the turn's group`() async throws {
+  @Test func `a refresh stores only the budgets of its kinds, with the turn's group`()
+    async throws
+  {
     let log = TestLog.State()
     let kinds = try ["a", "b"].map { Kind(name: try .make($0)) }
     try await withServer(log: log) { server in

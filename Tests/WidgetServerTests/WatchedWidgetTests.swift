@@ -294,7 +294,7 @@ import WidgetStorage
     #expect(watched.shareCount == 0 && watched.passesEnded == 2)
   }
 
-  @Test func `a removed widget that is created again with another kind changes its provider`() throws
+  @Test func `a widget that is removed and created with another kind changes its provider`() throws
   {
     var store = try Self.store(1)
     var selectors = WatchedSelectors()

@@ -100,7 +100,8 @@ struct Store {
   mutating func abandon(
     _ providers: Set<String>, at now: Timestamp = .at(0), widgetsMax: Int = .max
   ) -> Int {
-    var walk = Abandonment(of: Dictionary(uniqueKeysWithValues: providers.map { ($0, Set<WidgetID>()) }))
+    let spared = Dictionary(uniqueKeysWithValues: providers.map { ($0, Set<WidgetID>()) })
+    var walk = Abandonment(of: spared)
     var parts = 0
     while true {
       let result = abandon(&walk, at: now, widgetsMax: widgetsMax)
