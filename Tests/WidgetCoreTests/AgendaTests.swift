@@ -52,8 +52,8 @@ struct AgendaTests {
       Field(name: "on", type: .bool, defaultValue: .bool(false)),
       Field(name: "at", type: .timestamp, defaultValue: .timestamp(.at(100))),
     ],
-    reducers: [Reducer(event: "press", assignments: ["on": "!data.on"])],
     events: [EventType(name: "press")],
+    reducers: [Reducer(event: "press", assignments: ["on": "!data.on"])],
     schedule: EntrySchedule(entries: "data.on ? [{'date': data.at}] : []"))
 
   @Test func `an alarm that is pressed again and again has one appointment`() throws {

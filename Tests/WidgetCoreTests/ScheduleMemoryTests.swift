@@ -7,8 +7,8 @@ import WidgetModel
 struct ScheduleMemoryTests {
   private static let list = Kind(
     name: "list", data: [Field(name: "n", type: .int, defaultValue: .int(0))],
-    reducers: [Reducer(event: "grow", assignments: ["n": "data.n + 1"])],
     events: [EventType(name: "grow")],
+    reducers: [Reducer(event: "grow", assignments: ["n": "data.n + 1"])],
     entry: [Field(name: "title", type: .string, defaultValue: .string("x"))],
     schedule: EntrySchedule(entries: "lists.range(data.n).map(i, {'date': timestamp(i)})"))
 

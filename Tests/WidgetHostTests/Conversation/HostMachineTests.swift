@@ -402,7 +402,9 @@ struct HostMachineTests {
     swap(&machine, &other)
     outputs = machine.found(
       .bundle(try bundle("1.0.2", "data: {m: 3}"), digest: 3), in: "/b/a", at: time)
-    #expect(follow([known], []) == ["own w", "fresh w"])
+    var waiting = known
+    waiting.isStale = true
+    #expect(follow([waiting], []) == ["own w", "fresh w"])
     swap(&machine, &other)
     now = HostLimits().absenceMax
     outputs = machine.tick(at: time)
