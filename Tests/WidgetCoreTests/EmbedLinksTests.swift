@@ -46,6 +46,35 @@ struct EmbedLinksTests {
     #expect(!links.hasQueue)
   }
 
+  @Test func `a search counts links, and ends at their limit`() {
+    let links = EmbedLinks()
+    func layer(_ name: String) -> [WidgetID] {
+      (0..<64).map { WidgetID(stringLiteral: "\(name)\($0)") }
+    }
+    for (upper, lower) in [("a", "b"), ("b", "c"), ("c", "d")] {
+      for id in layer(upper) { links.setTargets(of: id, to: Set(layer(lower))) }
+    }
+    var cost = 0
+    #expect(links.reach(from: "c0", to: "root", spending: &cost) == .apart)
+    #expect(cost == 64)
+    cost = 0
+    // The layers have only 192 widgets, but 8,256 links.
+    #expect(links.reach(from: "a0", to: "root", spending: &cost) == .tooMany)
+    #expect(cost == EmbedLinks.linksMax + 1)
+  }
+
+  @Test func `a search finds a circle behind other widgets, and passes no limit behind it`() {
+    let links = EmbedLinks()
+    links.setTargets(of: "a", to: ["b", "x"])
+    links.setTargets(of: "b", to: ["end"])
+    links.setTargets(of: "end", to: Set((0..<2_000).map { WidgetID(stringLiteral: "w\($0)") }))
+    var cost = 0
+    #expect(links.reach(from: "a", to: "end", spending: &cost) == .circle)
+    #expect(cost == 3)
+    #expect(links.reach(from: "a", to: "y", spending: &cost) == .tooMany)
+    #expect(links.reach(from: "x", to: "end", spending: &cost) == .apart)
+  }
+
   @Test func `a change of a widget without an audience queues nothing`() {
     let links = EmbedLinks()
     links.noteChange(of: "c", hasEmbeds: false)

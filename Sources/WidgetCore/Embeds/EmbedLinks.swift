@@ -32,11 +32,15 @@ final class EmbedLinks {
   /// Widgets of kind `smart-stack`.
   private(set) var stacks: [WidgetID: StackMembers] = [:]
   /// The stacks with an expression that follow the changes of widgets.
-  private(set) var selectingStacks: Set<WidgetID> = []
+  private(set) var selectingStacks: [WidgetID] = []
   /// The stacks with an expression that wait until one of `selectingStacks` is removed.
   private var waitingStacks: Set<WidgetID> = []
-  /// The revision up to which the stacks have processed all changes.
-  var newsRevision: Revision = 0
+  /// The changes that these stacks have not been compared with yet.
+  private var news = StackNews()
+  /// Whether the last step of `settleEmbeds` was about news.
+  private var wasNews = false
+  /// Whether `settleEmbeds` runs. Its changes are no news for stacks.
+  var isSettling = false
   /// Increases whenever a link is added or removed.
   private(set) var version: UInt64 = 0
 
@@ -49,12 +53,17 @@ final class EmbedLinks {
     (other.unkept, other.restored) = (unkept, restored)
     (other.stacks, other.selectingStacks) = (stacks, selectingStacks)
     other.waitingStacks = waitingStacks
-    (other.newsRevision, other.version) = (newsRevision, version)
+    (other.news, other.wasNews, other.version) = (news, wasNews, version)
     return other
   }
 
   /// The maximum number of widgets that a widget may show, including embeds of embeds.
   static let reachMax = 256
+  /// The maximum number of links that one search from a widget follows. Stacks of the same stacks
+  /// have many links between few widgets.
+  static let linksMax = 1_024
+  /// The maximum number of links that the searches for one stack follow together.
+  static let linksPerCheckMax = SmartStackKind.membersMax * reachMax
 
   // MARK: - What to look at
 
@@ -72,6 +81,7 @@ final class EmbedLinks {
   func noteChange(of id: WidgetID, hasEmbeds: Bool) {
     if hasEmbeds || targets[id] != nil { enqueue(id) }
     if embedders[id] != nil { walk.begin(atChanged: id) }
+    if !isSettling { noteNews(of: id) }
   }
 
   /// Adds widgets around changed ones to the queue. Returns their number; 0 if none is left.
@@ -93,14 +103,21 @@ final class EmbedLinks {
 
   func setStack(_ id: WidgetID, to stack: StackMembers?) {
     stacks[id] = stack
+    let place = selectingStacks.firstIndex(of: id)
     if stack?.expression.isEmpty ?? true {
       waitingStacks.remove(id)
-      if selectingStacks.remove(id) != nil { admitWaitingStack() }
-    } else if !selectingStacks.contains(id) {
+      if let place {
+        selectingStacks.remove(at: place)
+        admitWaitingStack()
+      }
+      if selectingStacks.isEmpty { news = StackNews() }
+    } else if place == nil {
       if selectingStacks.count < EmbedLinks.selectingMax {
-        selectingStacks.insert(id)
+        selectingStacks.append(id)
       } else {
         waitingStacks.insert(id)
+        // Many stacks may wait, so they keep no compiled expression.
+        stacks[id]?.test = nil
       }
     }
   }
@@ -112,7 +129,12 @@ final class EmbedLinks {
       return
     }
     waitingStacks.remove(id)
-    selectingStacks.insert(id)
+    selectingStacks.append(id)
+    outdate(id)
+  }
+
+  /// Makes a stack select its widgets again.
+  private func outdate(_ id: WidgetID) {
     stacks[id]?.isOutdated = true
     enqueue(id)
   }
@@ -120,6 +142,35 @@ final class EmbedLinks {
   /// The maximum number of stacks with an expression that follow the changes of widgets. Every
   /// change is tested with each of these expressions.
   static let selectingMax = 64
+
+  // MARK: - News for stacks
+
+  /// Whether changed widgets must be compared with stacks.
+  var hasNews: Bool { !news.isOver }
+
+  /// A widget has changed in a way that may be news for stacks. O(1).
+  func noteNews(of id: WidgetID) {
+    if !selectingStacks.isEmpty { news.note(id) }
+  }
+
+  /// Whether the next step is about news. Such steps and checks take turns, so that neither wait
+  /// for all of the others.
+  func takesNewsNext() -> Bool {
+    wasNews = hasNews && !(wasNews && hasQueue)
+    return wasNews
+  }
+
+  /// A changed widget, and a stack to compare with it. Nil at the end of a round: the outdated
+  /// stacks are then in the queue.
+  func nextNews() -> (widget: WidgetID, stack: WidgetID)? {
+    if let next = news.next(selectingStacks) { return next }
+    // A stack may have been removed, or wait, since it was compared.
+    for id in news.endRound(selectingStacks) where selectingStacks.contains(id) { outdate(id) }
+    return nil
+  }
+
+  /// A stack must select its widgets again, after the round.
+  func noteOutdated(_ stack: WidgetID) { news.noteOutdated(stack) }
 
   // MARK: - Links
 
@@ -168,20 +219,29 @@ final class EmbedLinks {
 
   enum Reach { case apart, circle, tooMany }
 
-  /// Whether a chain of links leads from a widget to another one.
+  /// Whether a chain of links leads from a widget to another one. The cost is the number of links.
+  /// The search does not end at a circle, so that the order of the links changes nothing.
   func reach(from start: WidgetID, to end: WidgetID, spending cost: inout Int) -> Reach {
-    guard let first = targets[start]?.all else { return .apart }
-    if first.contains(end) { return .circle }
+    guard var next = targets[start]?.all else { return .apart }
+    if next.contains(end) { return .circle }
+    var (isCircle, linkCount) = (false, 0)
     var seen: Set<WidgetID> = [start]
-    var waiting = Array(first)
-    while let id = waiting.popLast() {
-      guard seen.insert(id).inserted else { continue }
-      cost += 1
+    var waiting: [WidgetID] = []
+    while true {
+      let count = min(next.count, EmbedLinks.linksMax + 1 - linkCount)
+      linkCount += count
+      cost += count
+      guard linkCount <= EmbedLinks.linksMax else { return .tooMany }
+      for id in next {
+        if id == end {
+          isCircle = true
+        } else if seen.insert(id).inserted {
+          waiting.append(id)
+        }
+      }
       guard seen.count <= EmbedLinks.reachMax else { return .tooMany }
-      let next = targets(of: id)
-      if next.contains(end) { return .circle }
-      waiting += next
+      guard let id = waiting.popLast() else { return isCircle ? .circle : .apart }
+      next = targets(of: id)
     }
-    return .apart
   }
 }

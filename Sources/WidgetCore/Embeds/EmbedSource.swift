@@ -86,7 +86,8 @@ struct EmbedSource {
       return .failure("The widget \"\(id)\" \(verb) this one, so it cannot be shown here.")
     case .tooMany:
       return .failure(
-        "The widget \"\(id)\" shows more than \(EmbedLinks.reachMax) other widgets.")
+        "The widget \"\(id)\" shows too many other widgets. At most \(EmbedLinks.reachMax) "
+          + "widgets with \(EmbedLinks.linksMax) links are allowed.")
     case .apart: break
     }
     guard record.presence.isVisible else { return .hidden }

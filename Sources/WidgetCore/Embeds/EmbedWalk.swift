@@ -7,6 +7,7 @@ struct WidgetQueue {
   private var members: Set<WidgetID> = []
 
   var isEmpty: Bool { order.isEmpty }
+  var count: Int { order.count }
 
   mutating func append(_ id: WidgetID) {
     if members.insert(id).inserted { order.append(id) }

@@ -15,7 +15,7 @@ enum SmartStackKind {
           name: "widgets", type: .list(.string), defaultValue: .list([]),
           summary: "The ids of the widgets."),
         Field(
-          name: "where", type: .string, defaultValue: .string(""),
+          name: expressionName, type: .string, defaultValue: .string(""),
           summary: "An expression that selects more widgets, as in --where; empty for none."),
         Field(
           name: "rotate", type: .string, defaultValue: .string(""),
@@ -49,6 +49,8 @@ enum SmartStackKind {
           payload: [Field(name: "widget", type: .string, summary: "Its id.", isRequired: true)]),
       ], content: content))
 
+  /// The parameter with the expression.
+  static let expressionName = "where"
   /// The maximum number of widgets of one stack.
   static let membersMax = 64
   /// The shortest time of `rotate`.
@@ -154,15 +156,28 @@ enum SmartStackKind {
 
 /// The widgets of a stack that its expression selects.
 struct StackMembers {
-  var selected: [WidgetID] = []
+  /// The selected widgets, in display order.
+  var selected: [WidgetID] = [] { didSet { members = Set(selected) } }
+  /// The same as a set.
+  private(set) var members: Set<WidgetID> = []
+  /// The first widget that the expression selects and that has no place; nil for none.
+  var firstLeftOut: WidgetID?
   /// The expression that selected them.
-  var expression = ""
-  /// The compiled expression; nil if it is empty.
+  let expression: String
+  /// The compiled expression; nil if it is empty, or if the stack does not follow changes.
   var test: WidgetTest?
   /// Whether all widgets must be checked again.
-  var isOutdated = true
+  var isOutdated: Bool
+  /// The revision of the store at the time of the selection.
+  let selectedRevision: Revision
   /// Why widgets may be missing; empty if none are.
   var problem = ""
+
+  init(expression: String, isOutdated: Bool, selectedRevision: Revision) {
+    self.expression = expression
+    self.isOutdated = isOutdated
+    self.selectedRevision = selectedRevision
+  }
 }
 
 /// The widget that a stack shows.
@@ -223,5 +238,5 @@ extension Record {
   /// The ids that the parameter `widgets` of a stack names.
   var stackIDs: [WidgetID] { parameters["widgets"].texts.compactMap { WidgetID($0) } }
   /// The expression of a stack.
-  var stackExpression: String { parameters["where"].text }
+  var stackExpression: String { parameters[SmartStackKind.expressionName].text }
 }

@@ -80,6 +80,14 @@ struct Store {
     proceed { $0.settleEmbeds(at: now, costMax: costMax) }
   }
 
+  /// Takes the shortest step of `settleEmbeds`. Returns whether more is left.
+  mutating func settleStep(at now: Timestamp = .at(0)) -> Bool {
+    detach()
+    box.store.reserveRevisions()
+    box.store.commitGroup(at: .at(0))
+    return box.store.settleEmbeds(at: now) { true }.hasMore
+  }
+
   /// Makes the due changes of activities like the daemon. Returns the number of steps.
   @discardableResult
   mutating func settle(
@@ -380,6 +388,7 @@ struct Store {
   var needsSettling: Bool { box.store.needsSettling }
   func embedders(of id: WidgetID) -> Set<WidgetID> { box.store.embedders(of: id) }
   var embedVersion: UInt64 { box.store.embedVersion }
+  var embeds: EmbedLinks { box.store.records.embeds }
 
   func hasChanges(since cursor: Revision, moreThan limit: Int) -> Bool {
     box.store.hasChanges(since: cursor, moreThan: limit)
