@@ -141,6 +141,8 @@ extension WidgetStore {
       state.transitionRevision = revision
     }
     state.timeline = spec.timeline
+    state.expressionBytes = expressionBytes(
+      of: spec.kind, spec.parameters[SmartStackKind.expressionName])
     further(&state)
     state.costBytes = state.cost
     return Record(

@@ -151,7 +151,8 @@ extension WidgetStore {
     of patch: WidgetPatch, on slot: Int, plus growth: Int = 0
   ) throws(StoreError) -> PatchEffect {
     guard let record = records[slot] else { return PatchEffect() }
-    let effect = record.effect(of: patch, plus: growth)
+    let memory = expressionBytes(after: patch, of: record) ?? record.expressionBytes
+    let effect = record.effect(of: patch, plus: growth + memory - record.expressionBytes)
     try admit(keys: effect.keys, labels: effect.labels)
     try admit(
       bytes: effect.costBytes, growth: effect.costBytes - record.costBytes, owner: record.ownerUID)

@@ -203,6 +203,64 @@ struct StackNewsTests {
     }
   }
 
+  // MARK: - Memory
+
+  /// An expression whose compiled form is much larger than its text.
+  private static let large = Array(
+    repeating: "''.matches('(?:[^a]{999}){5}')", count: 10
+  ).joined(separator: " || ")
+
+  @Test func `the compiled expression of a stack counts as its state`() throws {
+    var store = try store(cards: 0)
+    let bytes = store.expressionBytes(of: Selector(expression: Self.large))
+    #expect(bytes > 4 * Self.large.utf8.count)
+    try addStack("s", Self.large, &store)
+    #expect(store.stateBytes > bytes)
+    #expect(store.checkInvariants().isEmpty)
+    var image = StoreImage(epoch: 7)
+    image.apply(store.pendingGroup())
+    #expect(Store(image: image).stateBytes == store.stateBytes)
+    let full = store.stateBytes
+    try store.update("s", .with { $0.setParameters = ["where": .string("data.n > 1")] })
+    #expect(store.stateBytes < full - bytes / 2)
+    #expect(store.checkInvariants().isEmpty)
+    try store.update("s", .with { $0.setParameters = ["where": .string("")] })
+    #expect(store.stateBytes < 2_000)
+    #expect(store.checkInvariants().isEmpty)
+  }
+
+  @Test func `a stack whose compiled expression has no room in the quota is refused`() throws {
+    var store = try store(cards: 0)
+    try addStack("s", "data.n > 1", &store)
+    store.commitGroup(at: .at(0))
+    let bytes = store.expressionBytes(of: Selector(expression: Self.large))
+    let maximum = store.stateBytes + bytes / 2
+    store.limits.stateBytesPerUIDMax = maximum
+    let refusal = StoreError.quotaExceeded(limit: "state_bytes_per_uid_max", maximum: maximum)
+    let parameters: ValueMap = ["where": .string(Self.large)]
+    let spec = WidgetSpec(id: "t", kind: .smartStack, parameters: parameters)
+    #expect(store.refusal(of: .create(spec)) == refusal)
+    #expect(
+      store.refusal(of: .apply(Declaration(applySet: "set", widgets: [spec]))) == refusal)
+    #expect(
+      store.refusal(of: .update("s", .with { $0.setParameters = parameters })) == refusal)
+    store.limits.stateBytesPerUIDMax += bytes
+    try store.run(.create(spec))
+  }
+
+  @Test func `stacks that wait keep no compiled expression, and count it`() throws {
+    var store = try store(cards: 1)
+    for number in 0..<70 { try addStack(stack(number), "data.n == \(number)", &store) }
+    settle(&store)
+    func kept() -> [WidgetID] { store.embeds.stacks.filter { $0.value.test != nil }.map(\.key) }
+    #expect(kept().count == EmbedLinks.selectingMax)
+    #expect(store.records.filter { $0.expressionBytes > 0 }.count == 70)
+    let gone = try #require(kept().first)
+    try store.delete(gone)
+    settle(&store)
+    #expect(kept().count == EmbedLinks.selectingMax)
+  }
+
   // MARK: - Stacks of stacks
 
   @Test func `the check of a stack of stacks ends at a number of links, and says so`() throws {

@@ -173,6 +173,30 @@ extension WidgetStore {
 
   // MARK: - Parameters
 
+  /// The memory of the compiled expression in the parameters of a widget, in bytes; 0 for none. It
+  /// counts as state of the widget, also while the stack waits and keeps no compiled expression.
+  func expressionBytes(of kind: KindName, _ expression: Value?) -> Int {
+    guard kind == .smartStack, case .string(let text)? = expression, !text.isEmpty else { return 0 }
+    return expressionBytes(of: Selector(expression: text))
+  }
+
+  /// The same for a stored widget.
+  func expressionBytes(ofStored image: RecordImage) -> Int {
+    guard image.widget.kind == .smartStack else { return 0 }
+    let name = SmartStackKind.expressionName
+    let entry = image.parameters.first { $0.key.hasSameBytes(as: name) }
+    return expressionBytes(of: image.widget.kind, entry?.value)
+  }
+
+  /// The memory of a stack's compiled expression after a patch, in bytes; nil if the patch does not
+  /// change the expression.
+  func expressionBytes(after patch: WidgetPatch, of record: Record) -> Int? {
+    guard !patch.changesOnlyData, record.kind == .smartStack else { return nil }
+    let name = SmartStackKind.expressionName
+    if let value = patch.setParameters[name] { return expressionBytes(of: record.kind, value) }
+    return patch.unsetParameters.contains(name) ? 0 : nil
+  }
+
   /// Refuses invalid parameters of a stack.
   func checkStack(_ parameters: ValueMap, field: String) throws(StoreError) {
     if case .list(let ids)? = parameters["widgets"] {

@@ -23,6 +23,7 @@ extension Record {
   var transition: Transition? { state.transition }
   var transitionRevision: Revision { state.transitionRevision }
   var replacedRevision: Revision { state.replacedRevision }
+  var expressionBytes: Int { state.expressionBytes }
   var costBytes: Int { state.costBytes }
   var timeline: Timeline? { state.timeline }
   var moment: Moment? { state.moment }

@@ -44,6 +44,8 @@ struct RecordState {
   var isActivity: Bool { _activity.isThere }
   /// When it last lost its moment.
   var momentClearedRevision: Revision = 0
+  /// The memory of the compiled expression that the parameters of a stack have; 0 for none.
+  var expressionBytes = 0
   /// The cost of the widget against its owner's quota: always `cost`.
   var costBytes = 0
 
@@ -66,7 +68,7 @@ struct RecordState {
   var cost: Int {
     RecordState.baseCostBytes + labels.costBytes + data.costBytes + parameters.costBytes
       + error.costBytes + applySet.utf8.count + (ownership?.costBytes ?? 0)
-      + (timeline?.costBytes ?? 0)
+      + (timeline?.costBytes ?? 0) + expressionBytes
   }
 
   /// The last step of every change.

@@ -42,8 +42,10 @@ extension WidgetStore {
   ) {
     let revision = revision
     let isUndeclared = ownership != nil && records[slot]?.ownership?.isUndeclared == true
+    let memory = records[slot].flatMap { expressionBytes(after: patch, of: $0) }
     modify(slot) { state in
       state.apply(patch, at: revision)
+      if let memory { state.expressionBytes = memory }
       further(&state)
       if let ownership {
         state.ownership = isUndeclared && ownership.isEmpty ? nil : ownership

@@ -20,6 +20,10 @@ extension WidgetStore {
       expect(record.revision <= revision, "\(record.id) is newer than the store")
       expect(record.createdRevision <= record.revision, "\(record.id) is older than itself")
       expect(record.costBytes == record.state.cost, "\(record.id) has another cost")
+      expect(
+        record.expressionBytes
+          == expressionBytes(of: record.kind, record.parameters[SmartStackKind.expressionName]),
+        "\(record.id) counts another expression")
       for part in [
         record.labelsRevision, record.presenceRevision, record.positionRevision,
         record.statusRevision, record.transitionRevision,
