@@ -11,6 +11,7 @@ from driver.attackers import (
     repeat_over_grpc, send_each, send_empty_data, upload, watch_health, watch_over_grpc,
     watch_the_watched)
 from driver.dates import create_listed, move_dates, prepare_dated, prepare_lists
+from driver.stacks import change_followed, prepare_following, prepare_turning, watch_turning
 from driver.watches import (
     ask_progress, change_all, end_watches, leave_and_return, open_large, open_large_over_grpc, open_watches,
     open_watches_over_grpc, read_over_grpc, read_over_ttrpc, watch_and_leave, watch_texts)
@@ -321,6 +322,12 @@ ATTACKS = {
     "provider-ends": Attack(
         "6 times the end of the provider of all widgets",
         lambda path: leave_and_return(path, 6), prepare_provided),
+    "stacks": Attack(
+        "4 x 4,000 events, 64 stacks with costly filters",
+        lambda path: change_followed(path, 4, 4_000), prepare_following),
+    "stacks-turn": Attack(
+        "15 s of 193 stacks of stacks that turn each second",
+        lambda path: watch_turning(path, 15), prepare_turning),
     "snapshots": Attack(
         "1,500 snapshots of 1 MiB, provider hangs",
         lambda path: ask_the_hung(path, 1_500, 1 << 20)),

@@ -185,6 +185,7 @@ GRPC_ATTACKS = {
 
 # The reasons why the other attacks have no counterpart.
 NO_KINDS, NO_LABELS = "redis has no kinds", "redis has no labels to select by"
+NO_STACKS = "redis has no values that follow from other values"
 NO_PROVIDERS, NO_EVENTS = "redis has no providers", "redis has no events"
 ONE_CHANNEL = "a connection to redis subscribes only once to a channel; `run` compares changes for many"
 NOT_STORED = "redis runs without persistence"
@@ -201,6 +202,8 @@ WITHOUT_COUNTERPART = {
     "audience": "redis tells nobody who subscribes",
     "audience-ends": "redis tells nobody who subscribes",
     "provider-ends": NO_PROVIDERS,
+    "stacks": NO_STACKS,
+    "stacks-turn": NO_STACKS,
     "snapshots": NO_PROVIDERS,
     "refreshes": NO_PROVIDERS,
     "keys": NO_EVENTS,
