@@ -169,6 +169,7 @@ struct StackNewsTests {
     let expressions = ["data.n == 0", "data.n > 2", "data.n % 2 == 1", "widget.id != 'c3'"]
     var stacks: [WidgetID: String] = [:]
     var former = stacks
+    settle(&store)
     for round in 0..<60 {
       for _ in 0...random.below(4) {
         let id = card(random.below(12))
