@@ -344,6 +344,33 @@ extension AdapterTests {
     #expect(status & 0x7f == SIGKILL)
   }
 
+  @Test func `too much output of an ended program signals no group that has its number now`()
+    throws
+  {
+    let group = try sleeper()
+    var ends: [CInt] = [-1, -1]
+    try #require(pipe(&ends) == 0)
+    defer { for end in ends { close(end) } }
+    _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+    try #require(Glibc.write(ends[1], Array("much".utf8), 4) == 4)
+    let request = CommandRequest(
+      program: "/bin/sh", arguments: [], input: [], timeout: nil, outputBytesMax: 3,
+      stderrBytesMax: 64, isContinuous: false, permissions: permissions())
+    let started = StartedProgram(process: group, output: ends[0])
+    var conversation = ProgramConversation(started, request, stop: -1) { _ in }
+    conversation.drain()
+    kill(group, SIGKILL)
+    var status: CInt = 0
+    while waitpid(group, &status, 0) < 0, errno == EINTR {}
+    #expect(status & 0x7f == SIGKILL, "the first signal was that of the test")
+    let result = conversation.result(0, program: "/bin/sh")
+    guard case .failure(let failure) = result else {
+      Issue.record("the output is not too long")
+      return
+    }
+    #expect(failure.code == "OUT_OF_RANGE")
+  }
+
   /// A process that sleeps for a minute, in a new group.
   private func sleeper() throws -> pid_t {
     var attributes = posix_spawnattr_t()

@@ -60,6 +60,8 @@ struct ProgramConversation {
   /// The beginning of standard error, because its first line matters most.
   private var firstErrors: [UInt8] = []
   private var cause: Cause?
+  /// Whether the process is reaped. Another group can have its number then, so no signal is sent.
+  private var isReaped = false
   private let clock = ContinuousClock()
   private var deadline: ContinuousClock.Instant?
   private var buffer = [UInt8](repeating: 0, count: 64 << 10)
@@ -119,8 +121,9 @@ struct ProgramConversation {
       && info.si_signo == SIGCHLD
   }
 
-  /// Reads the output that was printed before the end.
+  /// Reads the output that was printed before the end. Call it after the process was reaped.
   mutating func drain() {
+    isReaped = true
     if isOutputOpen { readOutput() }
     if areErrorsOpen { readErrors() }
     if request.isContinuous, cause == nil, !output.isEmpty {
@@ -130,7 +133,7 @@ struct ProgramConversation {
   }
 
   private mutating func timeIsUp() {
-    if cause == nil { makeEnd(.time) } else { kill(-started.process, SIGKILL) }
+    if cause == nil { makeEnd(.time) } else { signalGroup(SIGKILL) }
     deadline = clock.now + (cause == nil ? .zero : ProcessRunner.grace)
   }
 
@@ -138,8 +141,14 @@ struct ProgramConversation {
   private mutating func makeEnd(_ cause: Cause) {
     guard self.cause == nil else { return }
     self.cause = cause
-    kill(-started.process, SIGTERM)
+    signalGroup(SIGTERM)
     deadline = clock.now + ProcessRunner.grace
+  }
+
+  /// Sends a signal to the whole group.
+  private func signalGroup(_ number: CInt) {
+    guard !isReaped else { return }
+    kill(-started.process, number)
   }
 
   private mutating func readOutput() {
