@@ -129,7 +129,7 @@ extension AdapterTests {
       SocketRequest(path: path, greeting: Array("hello\n".utf8), lineBytesMax: 100)
     ) { line in lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) } }
     #expect(await peer.value == "hello\n")
-    #expect(lines.withLock { $0 } == ["one", "two"])
+    #expect(lines.withLock { $0 } == ["one", "two", "rest"])
     #expect(failure.code == "UNAVAILABLE" && failure.isTransient)
   }
 
@@ -158,6 +158,20 @@ extension AdapterTests {
     waiting.cancel()
     #expect(await waiting.value == "CANCELLED")
     close(connection)
+  }
+
+  @Test func `a window manager that answers no source is a failure`() async throws {
+    let path = "\(folder.path)/s"
+    let listener = try listen(path)
+    defer { close(listener) }
+    // Nobody accepts, so nobody answers.
+    let failure = await SocketReading.run(
+      SocketRequest(
+        path: path, greeting: [], lineBytesMax: 100,
+        i3: I3Input(request: .getWorkspaces, events: [.workspace]), timeout: .milliseconds(1))
+    ) { _ in }
+    #expect(failure.code == "DEADLINE_EXCEEDED" && failure.isTransient)
+    #expect(failure.message.hasPrefix("\(path) has not answered for "), "\(failure.message)")
   }
 
   @Test func `a command for a window manager is answered, refused, or late`() async throws {

@@ -50,6 +50,39 @@ struct I3ConversationTests {
     #expect(try conversation.take(answer[...]).outgoing == [])
   }
 
+  @Test func `each request has its time, which events do not prolong`() throws {
+    var conversation = I3Conversation(
+      I3Input(request: .getWorkspaces, events: [.workspace]), bytesMax: 100)
+    var wait = SocketReading.AnswerWait()
+    let start = ContinuousClock.now
+    /// The deadline in seconds after the start, when bytes have arrived after this many seconds.
+    func deadline(_ seconds: Int, _ bytes: [UInt8]) throws -> Duration? {
+      _ = try conversation.take(bytes[...])
+      wait.update(conversation, .seconds(10), at: start + .seconds(seconds))
+      return wait.deadline.map { $0 - start }
+    }
+    let event = I3Conversation.message(I3ConversationTests.event, "{}")
+    let answer = I3Conversation.message(1, "[]")
+    _ = conversation.begin()
+    #expect(try deadline(0, []) == .seconds(10))
+    #expect(try deadline(5, I3Conversation.message(2, #"{"success":true}"#)) == .seconds(10))
+    #expect(try deadline(6, event) == .seconds(10), "the answer is missing")
+    #expect(try deadline(7, answer) == .seconds(17), "the request after the event")
+    #expect(try deadline(8, answer) == nil)
+    #expect(try deadline(100, event) == .seconds(110))
+    #expect(try deadline(101, answer) == nil)
+  }
+
+  @Test func `the answer to a subscription is awaited, events are not`() throws {
+    var conversation = I3Conversation(I3Input(request: nil, events: [.window]), bytesMax: 100)
+    #expect(!conversation.isWaiting)
+    _ = conversation.begin()
+    #expect(conversation.isWaiting)
+    let subscribed = I3Conversation.message(2, #"{"success":true}"#)
+    _ = try conversation.take(subscribed[...])
+    #expect(!conversation.isWaiting)
+  }
+
   @Test func `without a request, each event is a result`() throws {
     var conversation = I3Conversation(I3Input(request: nil, events: [.window]), bytesMax: 100)
     #expect(conversation.begin() == I3Conversation.message(2, #"["window"]"#))

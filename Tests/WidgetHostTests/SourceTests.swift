@@ -357,6 +357,20 @@ struct SourceTests {
     #expect(done == 10)
   }
 
+  @Test func `a window manager has a time for its answers, and a socket with lines has none`()
+    throws
+  {
+    var scene = try Scene(
+      """
+      data: {a: "", b: []}
+      sources:
+        a: {socket: /run/a, set: {a: result}}
+        b: {socket: {path: /run/b, format: i3, request: get_workspaces}, set: {b: result}}
+      """, permissions: "{sockets: [/run/a, /run/b]}")
+    #expect(try need(scene.connection()).request.timeout == nil)
+    #expect(try need(scene.connection()).request.timeout == .seconds(10))
+  }
+
   @Test func `an endless computation is ended, and the bundle goes on`() throws {
     var limits = HostLimits()
     limits.costBurst = 3_000_000

@@ -35,10 +35,11 @@ enum SocketReading {
     } _: { stop in
       var answer: [UInt8]?
       let socket = SocketRequest(
-        path: request.path, greeting: [], lineBytesMax: request.answerBytesMax)
+        path: request.path, greeting: [], lineBytesMax: request.answerBytesMax,
+        timeout: request.timeout)
       let conversation = I3Conversation(
         command: request.command, bytesMax: request.answerBytesMax)
-      let failure = hold(socket, conversation, stop: stop, timeout: request.timeout) {
+      let failure = hold(socket, conversation, stop: stop) {
         answer = $0
         return false
       }
@@ -49,15 +50,12 @@ enum SocketReading {
 
   // MARK: On the thread
 
-  /// - Parameters:
-  ///   - timeout: the time for everything; nil for no limit.
-  ///   - take: takes a result, and returns whether to continue.
+  /// - Parameter take: takes a result, and returns whether to continue.
   private static func hold(
     _ request: SocketRequest, _ conversation: I3Conversation?, stop: CInt,
-    timeout: Duration? = nil, take: ([UInt8]) -> Bool
+    take: ([UInt8]) -> Bool
   ) -> Failure {
     var conversation = conversation
-    let deadline = timeout.map { ContinuousClock.now + $0 }
     let path = request.path
     let descriptor = socket(
       AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
@@ -65,6 +63,8 @@ enum SocketReading {
     defer { close(descriptor) }
     if let failure = connect(descriptor, path) { return failure }
     var outgoing = (conversation?.begin() ?? request.greeting)[...]
+    var wait = AnswerWait()
+    wait.update(conversation, request.timeout, at: .now)
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     while true {
@@ -73,9 +73,11 @@ enum SocketReading {
         pollfd(fd: stop, events: Int16(POLLIN), revents: 0),
         pollfd(fd: descriptor, events: Int16(events), revents: 0),
       ]
-      let ready = poll(&entries, 2, milliseconds(until: deadline))
+      let ready = poll(&entries, 2, milliseconds(until: wait.deadline))
       if ready == 0 {
-        return Failure("DEADLINE_EXCEEDED", "\(path) has not answered in time", isTransient: true)
+        guard let timeout = request.timeout else { continue }
+        return Failure(
+          "DEADLINE_EXCEEDED", "\(path) has not answered for \(timeout)", isTransient: true)
       }
       guard ready > 0 else {
         if errno == EINTR { continue }
@@ -95,6 +97,8 @@ enum SocketReading {
         return failure(path)
       }
       guard count > 0 else {
+        // The last line can lack its newline, like that of a program.
+        if conversation == nil, !bytes.isEmpty, !take(bytes) { return ended(path) }
         return Failure(
           "UNAVAILABLE", "\(path) has ended the connection; the host reconnects",
           isTransient: true)
@@ -107,6 +111,7 @@ enum SocketReading {
         } catch {
           return Failure(error.code, "\(path): \(error.message)")
         }
+        wait.update(conversation, request.timeout, at: .now)
         continue
       }
       bytes += buffer[..<count]
@@ -118,6 +123,27 @@ enum SocketReading {
         return Failure(
           "OUT_OF_RANGE", "\(path) gave more than \(request.lineBytesMax) bytes on one line")
       }
+    }
+  }
+
+  /// The wait for an answer of i3 or sway. Events do not prolong it, and the time between two
+  /// requests does not count.
+  struct AnswerWait {
+    /// Nil if no answer is awaited.
+    private(set) var deadline: ContinuousClock.Instant?
+    private var requestCount = 0
+
+    /// Call it after each step of the conversation.
+    mutating func update(
+      _ conversation: I3Conversation?, _ timeout: Duration?, at now: ContinuousClock.Instant
+    ) {
+      guard let conversation, let timeout, conversation.isWaiting else {
+        deadline = nil
+        return
+      }
+      guard conversation.requestCount != requestCount || deadline == nil else { return }
+      requestCount = conversation.requestCount
+      deadline = now + timeout
     }
   }
 

@@ -64,6 +64,8 @@ public struct SocketRequest: Hashable, Sendable {
   public var lineBytesMax: Int
   /// The question to i3 or sway; nil for lines.
   public var i3: I3Input?
+  /// The time of i3 or sway for each answer; nil for no limit.
+  public var timeout: Duration?
 }
 
 /// A command for i3 or sway.

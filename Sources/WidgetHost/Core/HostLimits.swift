@@ -21,7 +21,7 @@ public struct HostLimits: Hashable, Sendable {
   public var busNamesMax = 64
   /// The default timeout of a D-Bus method.
   public var busTimeout = Duration.seconds(25)
-  /// The maximum time of i3 or sway for a command.
+  /// The maximum time of i3 or sway for an answer.
   public var socketTimeout = Duration.seconds(10)
   /// Actions that call actions.
   public var depthMax = 8

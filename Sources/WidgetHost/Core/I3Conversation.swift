@@ -24,8 +24,11 @@ struct I3Conversation {
   private let command: String?
   private let bytesMax: Int
   private var bytes: [UInt8] = []
+  private var isSubscribing = false
   private var isAsking = false
   private var isWantedAgain = false
+  /// The number of requests so far.
+  private(set) var requestCount = 0
 
   init(_ input: I3Input, bytesMax: Int) {
     self.input = input
@@ -39,11 +42,20 @@ struct I3Conversation {
     self.bytesMax = bytesMax
   }
 
+  /// Whether a request has no answer yet. Events come at any time, so nobody waits for them.
+  var isWaiting: Bool { isSubscribing || isAsking }
+
   /// The first bytes to send.
   mutating func begin() -> [UInt8] {
-    if let command { return I3Conversation.message(I3Conversation.runCommand, command) }
+    if let command {
+      isAsking = true
+      requestCount += 1
+      return I3Conversation.message(I3Conversation.runCommand, command)
+    }
     var outgoing: [UInt8] = []
     if !input.events.isEmpty {
+      isSubscribing = true
+      requestCount += 1
       let names = input.events.map { "\"\($0.rawValue)\"" }.joined(separator: ",")
       outgoing += I3Conversation.message(I3Conversation.subscribe, "[\(names)]")
     }
@@ -60,6 +72,7 @@ struct I3Conversation {
     isWantedAgain = isAsking
     guard !isAsking else { return [] }
     isAsking = true
+    requestCount += 1
     return I3Conversation.message(request.type, "")
   }
 
@@ -102,6 +115,7 @@ struct I3Conversation {
         step.outgoing += ask()
       }
     } else if type == I3Conversation.subscribe {
+      isSubscribing = false
       guard case .map(let answer) = try JSONText.parse(payload), answer["success"] == .bool(true)
       else {
         throw Failure(
@@ -110,6 +124,7 @@ struct I3Conversation {
             + input.events.map(\.rawValue).joined(separator: ", "))
       }
     } else if type == I3Conversation.runCommand, command != nil {
+      isAsking = false
       try I3Conversation.check(payload)
       step.results.append(payload)
     } else if let request = input.request, type == request.type {

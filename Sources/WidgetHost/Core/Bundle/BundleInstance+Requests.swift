@@ -66,7 +66,8 @@ extension BundleInstance {
     return SocketRequest(
       path: try permissions.socket(try text(input.path, moment), of: input.path),
       greeting: greeting.isEmpty ? [] : Array(greeting.utf8) + [UInt8(ascii: "\n")],
-      lineBytesMax: limits.outputBytesMax, i3: input.i3)
+      lineBytesMax: limits.outputBytesMax, i3: input.i3,
+      timeout: input.i3 == nil ? nil : limits.socketTimeout)
   }
 
   mutating func socketCommand(
