@@ -54,6 +54,45 @@ struct BusTests {
     #expect(scene.taken().isEmpty)
   }
 
+  @Test(arguments: [
+    ("org.freedesktop.DBus.Error.ServiceUnknown", "NOT_FOUND"),
+    ("org.freedesktop.systemd1.NoSuchUnit", "NOT_FOUND"),
+    ("org.freedesktop.DBus.Error.UnknownObject", "UNIMPLEMENTED"),
+    ("org.freedesktop.DBus.Error.UnknownInterface", "UNIMPLEMENTED"),
+    ("org.freedesktop.DBus.Error.UnknownMethod", "UNIMPLEMENTED"),
+    ("org.freedesktop.DBus.Error.UnknownProperty", "UNIMPLEMENTED"),
+  ])
+  func `a mistake in a request to an optional service is a failure, and only its absence is none`(
+    name: String, code: String
+  ) throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources:
+        p:
+          dbus: {name: org.x.P, path: /, interface: org.x.I, call: Suspned}
+          optional: true
+          set: {n: 'int(result[0])'}
+      """, permissions: "{dbus: [org.x.P]}")
+    let asked = try need(scene.busRequest())
+    scene.tell(.failed(asked.id, Failure((name: name, message: "no"), of: asked.request)))
+    let isAbsent = code == "NOT_FOUND"
+    #expect(scene.status("p") == .string(isAbsent ? "missing" : "failure"))
+    #expect(scene.status("p", "code") == .string(code))
+    #expect(scene.instance.failures.isEmpty == isAbsent)
+  }
+
+  @Test func `a unit that systemd does not know is no missing service`() throws {
+    let request = BusRequest(
+      bus: .system, name: "org.freedesktop.systemd1", path: "/", interface: "a.b",
+      work: .call("GetUnit", arguments: [], types: []), timeout: .seconds(5), valuesMax: 1,
+      bytesMax: 1, namesMax: 1, spacing: .zero)
+    let name = "org.freedesktop.systemd1.NoSuchUnit"
+    let failure = Failure((name: name, message: "Unit x not loaded."), of: request)
+    #expect(failure.code == "UNKNOWN")
+    #expect(failure.message == "org.freedesktop.systemd1 answers: Unit x not loaded. (\(name))")
+  }
+
   private static let said = "{name: org.x.P, interface: org.x.I, signal: Said}"
 
   @Test func `an optional service of signals without an owner is missing until it starts`() throws {

@@ -205,7 +205,9 @@ final class BusFollowing {
     switch what {
     case .owner(let name):
       owners[name] = nil
-      if isOfSignals, Failure.isAbsence(error.name) { tell(.absent(.absent(request))) }
+      if isOfSignals, Failure.isAbsence(error.name, of: request) {
+        tell(.absent(.absent(request)))
+      }
     case .properties(let name):
       properties[name] = nil
       // If one of many services refuses its properties, it is left out. Another service may have
@@ -217,7 +219,9 @@ final class BusFollowing {
 
   private func refuse(_ error: (name: String, message: String)) throws(Failure) {
     // NameOwnerChanged reports the service when it starts.
-    guard Failure.isAbsence(error.name) else { throw Failure(error, of: request) }
+    guard Failure.isAbsence(error.name, of: request) else {
+      throw Failure(error, of: request)
+    }
     tell(.absent(.absent(request)))
   }
 

@@ -71,12 +71,16 @@ enum BusReading {
 extension Failure {
   private static let absences = [
     "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner",
-    "org.freedesktop.systemd1.NoSuchUnit",
   ]
+  /// The error of the bus if the unit of a service is missing. systemd itself has it, too, for the
+  /// arguments of a call.
+  private static let missingUnit = "org.freedesktop.systemd1.NoSuchUnit"
+  private static let systemd = "org.freedesktop.systemd1"
 
   /// Whether an error says that the name has no owner, and that no service can be started for it.
-  static func isAbsence(_ name: String) -> Bool {
+  static func isAbsence(_ name: String, of request: BusRequest) -> Bool {
     absences.contains(name) || name.hasPrefix("org.freedesktop.DBus.Error.Spawn.")
+      || (name == missingUnit && request.name != systemd)
   }
 
   static func absent(_ request: BusRequest) -> Failure {
@@ -88,13 +92,15 @@ extension Failure {
 
   /// An error that a service or the bus answered with.
   init(_ error: (name: String, message: String), of request: BusRequest) {
-    if Failure.isAbsence(error.name) {
+    if Failure.isAbsence(error.name, of: request) {
       self = .absent(request)
       return
     }
+    // The service exists, so it is not missing, and NOT_FOUND would hide a mistake of the bundle.
     let codes = [
-      "UnknownObject": "NOT_FOUND", "UnknownInterface": "NOT_FOUND", "UnknownMethod": "NOT_FOUND",
-      "UnknownProperty": "NOT_FOUND", "AccessDenied": "PERMISSION_DENIED",
+      "UnknownObject": "UNIMPLEMENTED", "UnknownInterface": "UNIMPLEMENTED",
+      "UnknownMethod": "UNIMPLEMENTED", "UnknownProperty": "UNIMPLEMENTED",
+      "AccessDenied": "PERMISSION_DENIED",
       "AuthFailed": "PERMISSION_DENIED", "InteractiveAuthorizationRequired": "PERMISSION_DENIED",
       "NoReply": "UNAVAILABLE", "Timeout": "DEADLINE_EXCEEDED", "TimedOut": "DEADLINE_EXCEEDED",
       "LimitsExceeded": "RESOURCE_EXHAUSTED", "InvalidArgs": "INVALID_ARGUMENT",
