@@ -358,8 +358,7 @@ extension AdapterTests {
     #expect(status & 0x7f == SIGKILL)
   }
 
-  @Test func `too much output of an ended program signals no group that has its number now`()
-    throws
+  @Test func `too much output of an ended program signals no group that has its number now`() throws
   {
     let group = try sleeper()
     var ends: [CInt] = [-1, -1]

@@ -91,6 +91,10 @@ struct BusTests {
     let failure = Failure((name: name, message: "Unit x not loaded."), of: request)
     #expect(failure.code == "UNKNOWN")
     #expect(failure.message == "org.freedesktop.systemd1 answers: Unit x not loaded. (\(name))")
+    // A single character can have any number of bytes.
+    let long = "a" + String(repeating: "\u{301}", count: 100_000)
+    let cut = Failure((name: name, message: "Unit \(long)"), of: request)
+    #expect(cut.message == "org.freedesktop.systemd1 answers: Unit…")
   }
 
   private static let said = "{name: org.x.P, interface: org.x.I, signal: Said}"

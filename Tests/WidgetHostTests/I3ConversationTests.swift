@@ -115,14 +115,19 @@ struct I3ConversationTests {
     (#"[{"success":true},{"success":false,"error":"No such"}]"#, "FAILED_PRECONDITION", "No such"),
     (#"[{"success":false,"parse_error":true,"error":"Bad"}]"#, "INVALID_ARGUMENT", "Bad"),
     (#"[{"success":false}]"#, "FAILED_PRECONDITION", "no reason"),
+    (
+      #"[{"success":false,"error":"Bad \#(String(repeating: "é", count: 9_000))"}]"#,
+      "FAILED_PRECONDITION", "Bad"
+    ),
     ("{}", "INVALID_ARGUMENT", "list"),
   ])
   func `a command that is refused is a failure`(answer: String, code: String, words: String) throws
   {
-    var conversation = I3Conversation(command: "x", bytesMax: 100)
+    var conversation = I3Conversation(command: "x", bytesMax: 20_000)
     let bytes = I3Conversation.message(0, answer)
     let failure = #expect(throws: Failure.self) { try conversation.take(bytes[...]) }
     #expect(failure?.code == code && failure?.message.contains(words) == true)
+    #expect((failure?.message.utf8.count ?? .max) < 600)
   }
 
   @Test(arguments: [

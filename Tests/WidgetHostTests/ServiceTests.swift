@@ -110,6 +110,27 @@ struct ServiceTests {
     #expect(scene["items"] == .list([]))
   }
 
+  @Test(arguments: [200, 500])
+  func `a long text at errorPath is cut`(status: Int) throws {
+    var scene = try Scene(
+      """
+      data: {items: []}
+      sources:
+        feed:
+          http: http://a.example/
+          parse: {format: json, errorPath: error}
+          set: {items: result}
+      """, permissions: "{hosts: [a.example]}")
+    let text = String(repeating: "word ", count: 100_000)
+    try scene.answer(scene.webRequest()?.id, status, #"{"error": "\#(text)"}"#)
+    guard case .string(let message)? = scene.status("feed", "message") else {
+      Issue.record("no message")
+      return
+    }
+    #expect(message.hasPrefix("word word") && message.hasSuffix(" word…"))
+    #expect((400...500).contains(message.utf8.count))
+  }
+
   // MARK: Stubs
 
   @Test func `a stub can read the data, and has a delay`() throws {

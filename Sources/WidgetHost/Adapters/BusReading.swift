@@ -109,6 +109,7 @@ extension Failure {
     let last = error.name.split(separator: ".").last.map { String($0) } ?? ""
     let code = (isStandard ? codes[last] : nil) ?? "UNKNOWN"
     let words = error.message.isEmpty ? error.name : "\(error.message) (\(error.name))"
-    self.init(code, "\(request.name) answers: \(words.prefix(500))")
+    self.init(
+      code, "\(request.name) answers: \(words.wholeWords(bytesMax: HostLimits.errorBytesMax))")
   }
 }

@@ -249,8 +249,9 @@ struct ProgramConversation {
         .filter { !$0.allSatisfy(\.isWhitespace) }
     }
     guard let first = lines(firstErrors).first else {
-      return lines(output).last.map { ": \($0.prefix(ProgramConversation.firstErrorBytesMax))" }
-        ?? ""
+      return lines(output).last.map {
+        ": \($0.beginning(bytesMax: ProgramConversation.firstErrorBytesMax))"
+      } ?? ""
     }
     let newline = areErrorsCut ? errors.firstIndex(of: UInt8(ascii: "\n")) : nil
     let last = lines(Array(errors[(newline ?? 0)...])).suffix(20)

@@ -13,6 +13,9 @@ public struct HostLimits: Hashable, Sendable {
   public var bodyBytesMax = 4 << 20
   /// Bytes of an uploaded file that a request sends.
   public var uploadBytesMax = 16 << 20
+  /// Bytes of the message of a failure that a server, a service or a window manager has written. It is
+  /// for people, and must fit into the data of a widget.
+  static let errorBytesMax = 500
   /// Bytes of the end of a program's standard error.
   public var stderrBytesMax = 4 << 10
   /// Values of a D-Bus message. Its texts have at most `outputBytesMax` bytes.

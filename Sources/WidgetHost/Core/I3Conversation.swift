@@ -143,10 +143,10 @@ struct I3Conversation {
       throw Failure("INVALID_ARGUMENT", "the answer to the command is not a list")
     }
     for case .map(let part) in parts where part["success"] != .bool(true) {
+      let words = PlainText.of(part["error"] ?? .string("no reason"))
       throw Failure(
         part["parse_error"] == .bool(true) ? "INVALID_ARGUMENT" : "FAILED_PRECONDITION",
-        "the command was refused: \(PlainText.of(part["error"] ?? .string("no reason")).prefix(500))"
-      )
+        "the command was refused: \(words.wholeWords(bytesMax: HostLimits.errorBytesMax))")
     }
   }
 

@@ -45,8 +45,8 @@ enum ResultParsing {
     return errorWords(in: document, parse)
   }
 
-  /// The text at `errorPath`; nil if the document reports no error. Many servers write null, false,
-  /// or an empty value if there is not an error.
+  /// The beginning of the text at `errorPath`; nil if the document reports no error. Many servers
+  /// write null, false, or an empty value if there is not an error.
   private static func errorWords(in document: Value, _ parse: Parse) -> String? {
     guard !parse.errorPath.isEmpty, let words = step(into: document, parse.errorPath) else {
       return nil
@@ -55,7 +55,7 @@ enum ResultParsing {
     case .null, .bool(false), .list([]), .map([:]): return nil
     default:
       let text = PlainText.of(words)
-      return text.isEmpty ? nil : text
+      return text.isEmpty ? nil : text.wholeWords(bytesMax: HostLimits.errorBytesMax)
     }
   }
 
