@@ -110,13 +110,17 @@ final class Folder {
       throw Folder.failure("read", path)
     }
     defer { closedir(stream) }
-    while let entry = readdir(stream) {
+    while true {
+      // Only `errno` tells an error from the end.
+      errno = 0
+      guard let entry = readdir(stream) else { break }
       withUnsafePointer(to: &entry.pointee.d_name) { pointer in
         pointer.withMemoryRebound(to: CChar.self, capacity: 256) { name in
           if strcmp(name, ".") != 0, strcmp(name, "..") != 0 { visit(name) }
         }
       }
     }
+    guard errno == 0 else { throw Folder.failure("read", path) }
   }
 
   /// The error if this process may not read the folder or search it; nil if it may.

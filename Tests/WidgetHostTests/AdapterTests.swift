@@ -148,6 +148,49 @@ struct AdapterTests {
     #expect(code("\(folder.path)/e") == "PERMISSION_DENIED")
   }
 
+  @Test func `an entry whose name is not UTF-8 is in the list, with its size`() throws {
+    try folder.write("a", "12345")
+    // The names of Mär and Mår in Latin-1.
+    let paths = [0xE4, 0xE5].map { (byte: UInt8) in
+      (Array("\(folder.path)/M".utf8) + [byte, 0x72, 0]).map { CChar(bitPattern: $0) }
+    }
+    defer { for path in paths { unlink(path) } }
+    for (path, text) in zip(paths, ["1", "12"]) {
+      let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+      try #require(file >= 0)
+      _ = Glibc.write(file, text, text.utf8.count)
+      close(file)
+    }
+    let list = try FolderReading.read(
+      FolderRequest(path: folder.path, entriesMax: 3, permissions: permissions()))
+    guard case .list(let entries) = list else {
+      Issue.record("no list")
+      return
+    }
+    let told = entries.map { entry -> String in
+      guard case .map(let map) = entry else { return "" }
+      return ["name", "kind", "size"].map { PlainText.of(map[$0] ?? .null) }.joined(separator: " ")
+    }
+    #expect(told == ["M\u{FFFD}r file 1", "M\u{FFFD}r file 2", "a file 5"])
+  }
+
+  @Test func `a folder that cannot be read to its end is a failure`() throws {
+    for name in ["a", "b"] { try folder.write(name, "") }
+    var left = 3
+    let failure = #expect(throws: Failure.self) {
+      try FolderReading.read(
+        FolderRequest(path: folder.path, entriesMax: 9, permissions: permissions())
+      ) { stream in
+        left -= 1
+        if left > 0 { return readdir(stream) }
+        errno = EIO
+        return nil
+      }
+    }
+    #expect(failure?.code == "UNAVAILABLE")
+    #expect(failure?.message.contains("Input/output error") == true)
+  }
+
   @Test func `a watch of a folder sees creation, new, renamed and removed files`() async throws {
     let watcher = try FileWatcher()
     let key = FileWatcher.Key.request(RequestID(generation: 1, number: 1))

@@ -62,7 +62,7 @@ struct BusTests {
     ("org.freedesktop.DBus.Error.UnknownMethod", "UNIMPLEMENTED"),
     ("org.freedesktop.DBus.Error.UnknownProperty", "UNIMPLEMENTED"),
   ])
-  func `a mistake in a request to an optional service is a failure, and only its absence is none`(
+  func `a mistake in a request to an optional service is a failure, and its absence is not`(
     name: String, code: String
   ) throws {
     var scene = try Scene(

@@ -8,8 +8,14 @@ import WidgetModel
 enum FolderReading {
   /// The entries of a folder, sorted by name: maps with `name`, `kind`, `size` and `modified`.
   ///
-  /// Links are reported as links, because the bundle may not be allowed to read their targets.
-  static func read(_ request: FolderRequest) throws(Failure) -> Value {
+  /// Links are reported as links, because the bundle may not be allowed to read their targets. No
+  /// entry is left out, because a bundle that counts entries would be wrong without a failure.
+  ///
+  /// - Parameter next: readdir(3), for tests.
+  static func read(
+    _ request: FolderRequest,
+    next: (OpaquePointer) -> UnsafeMutablePointer<dirent>? = { readdir($0) }
+  ) throws(Failure) -> Value {
     let folder = open(request.path, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
     guard folder >= 0 else { throw failure(request.path) }
     guard let stream = fdopendir(folder) else {
@@ -23,25 +29,43 @@ enum FolderReading {
     guard FileReading.isAllowed(path, request.permissions) else {
       throw request.permissions.readingRefused(path)
     }
-    var entries: [(name: String, value: Value)] = []
-    while let entry = readdir(stream) {
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
+    var entries: [(name: String, bytes: [UInt8], value: Value)] = []
+    while true {
+      // Only `errno` tells an error from the end.
+      errno = 0
+      guard let entry = next(stream) else { break }
+      let bytes = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
+      // Invalid bytes become U+FFFD.
+      let name = String(decoding: bytes, as: UTF8.self)
       guard name != ".", name != ".." else { continue }
       var status = stat()
+      // The kernel needs the bytes, because the text may be another name.
+      let path = bytes.map { CChar(bitPattern: $0) } + [0]
+      let isKnown = fstatat(folder, path, &status, AT_SYMLINK_NOFOLLOW) == 0
       // An entry can be removed meanwhile.
-      guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
+      if !isKnown, errno == ENOENT { continue }
       guard entries.count < request.entriesMax else {
         throw Failure(
           "OUT_OF_RANGE", "\(request.path) has more than \(request.entriesMax) entries")
       }
-      entries.append((name, value(name, status)))
+      entries.append((name, bytes, value(name, isKnown ? status : nil)))
     }
-    return .list(entries.sorted { $0.name < $1.name }.map(\.value))
+    guard errno == 0 else { throw failure(request.path) }
+    // Different names can be equal as texts.
+    let sorted = entries.sorted { one, other in
+      one.name == other.name
+        ? one.bytes.lexicographicallyPrecedes(other.bytes) : one.name < other.name
+    }
+    return .list(sorted.map(\.value))
   }
 
-  private static func value(_ name: String, _ status: stat) -> Value {
+  /// - Parameter status: nil if the kernel does not give it, as for a broken mount.
+  private static func value(_ name: String, _ status: stat?) -> Value {
+    guard let status else {
+      return .map([
+        "name": .string(name), "kind": .string("other"), "size": .null, "modified": .null,
+      ])
+    }
     let kind =
       switch status.st_mode & S_IFMT {
       case S_IFREG: "file"
