@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import Testing
 import WidgetModel
 
@@ -13,7 +14,7 @@ extension AdapterTests {
     _ name: String, _ key: FileWatcher.Key = key, isFolder: Bool = false
   ) throws -> FileWatcher {
     let watcher = try FileWatcher()
-    try watcher.watch(key, path: "\(folder.path)/\(name)", isFolder: isFolder)
+    watcher.watch(key, path: "\(folder.path)/\(name)", isFolder: isFolder)
     return watcher
   }
 
@@ -33,7 +34,7 @@ extension AdapterTests {
     let watcher = try FileWatcher()
     var counts: [Int] = []
     for number in 0..<100 {
-      try watcher.watch(
+      watcher.watch(
         .request(RequestID(generation: 1, number: UInt64(number))),
         path: "\(folder.path)/f\(number)")
       counts.append(watcher.watchCount)
@@ -155,6 +156,50 @@ extension AdapterTests {
     watcher.close()
   }
 
+  @Test func `a file that the kernel does not watch is reported, and again when it is watched`()
+    async throws
+  {
+    let isFull = Mutex(true)
+    let watcher = try FileWatcher(retryPause: .milliseconds(1)) { inotify, path, mask in
+      guard isFull.withLock({ $0 }) else { return inotify_add_watch(inotify, path, mask) }
+      errno = ENOSPC
+      return -1
+    }
+    try folder.write("f", "1")
+    watcher.watch(Self.key, path: "\(folder.path)/f")
+    #expect(await watcher.next() == [Self.key])
+    let failure = try #require(watcher.failure(of: Self.key))
+    #expect(failure.code == "RESOURCE_EXHAUSTED" && failure.message.contains("max_user_watches"))
+    isFull.withLock { $0 = false }
+    #expect(await watcher.next() == [Self.key])
+    #expect(watcher.failure(of: Self.key) == nil)
+    try folder.write("f", "2")
+    #expect(await watcher.next() == [Self.key])
+    watcher.close()
+  }
+
+  @Test func `a file is reported when its moved folder leaves it without a watch`() async throws {
+    makeFolders("deep")
+    try folder.write("deep/f", "1")
+    let isFull = Mutex(false)
+    let watcher = try FileWatcher(retryPause: .milliseconds(1)) { inotify, path, mask in
+      guard isFull.withLock({ $0 }) else { return inotify_add_watch(inotify, path, mask) }
+      errno = ENOSPC
+      return -1
+    }
+    watcher.watch(Self.key, path: "\(folder.path)/deep/f")
+    #expect(watcher.failure(of: Self.key) == nil)
+    isFull.withLock { $0 = true }
+    move("deep", "deep9")
+    #expect(await watcher.next() == [Self.key])
+    #expect(watcher.failure(of: Self.key) != nil)
+    isFull.withLock { $0 = false }
+    while watcher.failure(of: Self.key) != nil { _ = await watcher.next() }
+    watcher.unwatch(Self.key)
+    #expect(watcher.watchCount == 0 && watcher.failure(of: Self.key) == nil)
+    watcher.close()
+  }
+
   /// Whether this process may mount file systems.
   private static let canMount: Bool = {
     guard geteuid() == 0, let folder = try? Folder() else { return false }
@@ -197,7 +242,7 @@ extension AdapterTests {
     makeFolders("deep")
     let watcher = try watching("deep/file")
     let other = FileWatcher.Key.request(RequestID(generation: 1, number: 2))
-    try watcher.watch(other, path: "\(folder.path)/other")
+    watcher.watch(other, path: "\(folder.path)/other")
     watcher.unwatch(other)
     try folder.write("other", "1")
     try folder.write("deep/other", "1")

@@ -96,7 +96,7 @@ struct AdapterTests {
   {
     let watcher = try FileWatcher()
     let key = FileWatcher.Key.request(RequestID(generation: 1, number: 1))
-    try watcher.watch(key, path: "\(folder.path)/deep/deeper/file")
+    watcher.watch(key, path: "\(folder.path)/deep/deeper/file")
     folder.makeFolder("deep")
     #expect(await watcher.next() == [key])
     folder.makeFolder("deep/deeper")
@@ -194,7 +194,7 @@ struct AdapterTests {
   @Test func `a watch of a folder sees creation, new, renamed and removed files`() async throws {
     let watcher = try FileWatcher()
     let key = FileWatcher.Key.request(RequestID(generation: 1, number: 1))
-    try watcher.watch(key, path: "\(folder.path)/deep", isFolder: true)
+    watcher.watch(key, path: "\(folder.path)/deep", isFolder: true)
     folder.makeFolder("deep")
     #expect(await watcher.next() == [key])
     try folder.write("deep/any", "1")

@@ -122,6 +122,109 @@ struct FileSourceTests {
     #expect(scene.fileRequest() == nil)
   }
 
+  private static let full = Failure(
+    "RESOURCE_EXHAUSTED", "/bundles/b/f cannot be watched", isTransient: true)
+
+  @Test func `a file that cannot be watched is a failure until it is watched`() throws {
+    var scene = try Scene(
+      """
+      data: {n: ""}
+      sources: {f: {file: "${bundle}/f", set: {n: result}}}
+      """)
+    let watch = try need(scene.fileWatch())
+    try scene.print(scene.fileRequest()?.id, "1")
+    scene.tell(.unwatched(watch.id, FileSourceTests.full))
+    scene.pass(.seconds(1))
+    try scene.print(scene.fileRequest()?.id, "2")
+    #expect(scene["n"] == .string("2"), "the reading itself works")
+    #expect(scene.status("f") == .string("failure"))
+    #expect(scene.status("f", "code") == .string("RESOURCE_EXHAUSTED"))
+    #expect(scene.widget?.error?.reason == BundleInstance.sourceFailed)
+    scene.pass(.seconds(31))
+    #expect(scene.widget?.isStale == true)
+    // A part of the way is watched, and somebody has changed it.
+    scene.tell(.unwatched(watch.id, FileSourceTests.full))
+    try scene.print(scene.fileRequest()?.id, "3")
+    #expect(scene["n"] == .string("3") && scene.status("f") == .string("failure"))
+    let reports = scene.taken().compactMap { if case .report(let text) = $0 { text } else { nil } }
+    #expect(reports == ["bundle b: widget w: source f: /bundles/b/f cannot be watched"])
+    scene.tell(.fileChanged(watch.id))
+    scene.pass(.seconds(1))
+    try scene.print(scene.fileRequest()?.id, "4")
+    #expect(scene["n"] == .string("4") && scene.status("f") == .string("success"))
+    #expect(scene.widget?.error == nil && scene.widget?.isStale == false)
+    #expect(scene.fileWatch() == nil, "the watch goes on")
+  }
+
+  @Test func `a file with every that cannot be watched does not fail, and has one remark`() throws {
+    var scene = try Scene(
+      """
+      data: {n: ""}
+      sources: {f: {file: "${bundle}/f", every: 10s, set: {n: result}}}
+      """)
+    let watch = try need(scene.fileWatch())
+    try scene.print(scene.fileRequest()?.id, "1")
+    for round in 2...4 {
+      scene.tell(.unwatched(watch.id, FileSourceTests.full))
+      scene.pass(.seconds(10))
+      try scene.print(scene.fileRequest()?.id, "\(round)")
+      #expect(scene["n"] == .string("\(round)") && scene.status("f") == .string("success"))
+    }
+    let remark =
+      "the host notices changes only at the times of `every`: /bundles/b/f cannot be watched"
+    #expect(scene.instance.failures.isEmpty)
+    #expect(scene.instance.lateRemarks == ["widget w: source f: \(remark)"])
+    let before = scene.instance.summary
+    scene.tell(.fileChanged(watch.id))
+    #expect(scene.instance.lateRemarks.isEmpty && scene.instance.summary != before)
+    let lines = scene.taken().compactMap { effect -> String? in
+      switch effect {
+      case .report(let text), .note(let text): text
+      default: nil
+      }
+    }
+    #expect(
+      lines == [
+        "bundle b: widget w: source f: \(remark)",
+        "bundle b: widget w: source f notices changes at once again",
+      ])
+  }
+
+  @Test func `an optional file that is missing and cannot be watched is a failure`() throws {
+    var scene = try Scene(
+      """
+      data: {n: x}
+      sources: {f: {file: "${bundle}/f", optional: true, set: {n: result}}}
+      """)
+    let watch = try need(scene.fileWatch())
+    let gone = Failure("NOT_FOUND", "there is no file")
+    scene.tell(.unwatched(watch.id, FileSourceTests.full))
+    scene.tell(.failed(try need(scene.fileRequest()).id, gone))
+    #expect(scene.status("f", "code") == .string("RESOURCE_EXHAUSTED"))
+    #expect(scene.instance.failures.count == 1)
+    scene.tell(.fileChanged(watch.id))
+    scene.pass(.seconds(1))
+    scene.tell(.failed(try need(scene.fileRequest()).id, gone))
+    #expect(scene.status("f") == .string("missing") && scene.instance.failures.isEmpty)
+  }
+
+  @Test func `a source that is turned off has no failure of its watch`() throws {
+    var scene = try Scene(
+      """
+      data: {n: "", live: true}
+      sources: {f: {file: "${bundle}/f", when: data.live, set: {n: result}}}
+      """)
+    let watch = try need(scene.fileWatch())
+    scene.tell(.unwatched(watch.id, FileSourceTests.full))
+    try scene.print(scene.fileRequest()?.id, "1")
+    #expect(scene.instance.failures.count == 1)
+    try scene.change { $0.data["live"] = .bool(false) }
+    #expect(scene.instance.failures.isEmpty && scene.cancelled() == watch.id)
+    try scene.change { $0.data["live"] = .bool(true) }
+    try scene.print(scene.fileRequest()?.id, "2")
+    #expect(scene.status("f") == .string("success"), "the new watch works")
+  }
+
   @Test func `the kernel's own files are read at intervals and not watched`() throws {
     var scene = try Scene(
       """

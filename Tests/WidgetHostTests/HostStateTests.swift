@@ -300,6 +300,26 @@ struct HostStateTests {
       ))
   }
 
+  @Test mutating func `the widget of a bundle names sources that notice changes late`() throws {
+    let read = try BundleReader.read(
+      "{bundle: b, format: 1, version: 1.0.0, kinds: {k: {data: {n: x}, sources: {"
+        + "f: {file: '${bundle}/f', every: 10s, set: {n: result}}}}}, widgets: {w: {kind: k}}}")
+    let kind = try #require(read.kinds.first?.kind.name)
+    let opened = state.found(.bundle(read, digest: 1), in: "/b/x", at: now)
+    let generation = try #require(opened.generations.first)
+    _ = state.declared(generation: generation, refusal: nil, at: now)
+    let widget = Widget(id: try #require(WidgetID("w")), kind: kind, data: ["n": .string("x")])
+    let outputs = state.handle(.snapshot([widget]), generation: generation, at: now)
+    let watches = outputs.compactMap {
+      if case .effect(.watchFile(let id, _, _)) = $0 { id } else { nil }
+    }
+    let watch = try #require(watches.first)
+    _ = state.handle(
+      .unwatched(watch, Failure("RESOURCE_EXHAUSTED", "full")), generation: generation, at: now)
+    let line = "widget w: source f: the host notices changes only at the times of `every`: full"
+    #expect(standing("b")?.remarks == [line])
+  }
+
   @Test(
     arguments: [
       ("", true), ("on: {press: {set: {m: =data.m + 1}}}", true),

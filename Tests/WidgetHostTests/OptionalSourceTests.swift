@@ -137,6 +137,24 @@ struct OptionalSourceTests {
     #expect(scene["n"] == .string(""))
   }
 
+  @Test func `a missing socket that cannot be watched is only retried with the backoff`() throws {
+    var scene = try Scene(
+      """
+      data: {n: ""}
+      sources: {s: {socket: /run/s, optional: true, set: {n: result}}}
+      """, permissions: "{sockets: [/run/s]}")
+    let gone = Failure("NOT_FOUND", "no socket")
+    for _ in 0..<8 {
+      scene.tell(.failed(try need(scene.connection()).id, gone))
+      let watch = try need(scene.lastFileWatch())
+      scene.tell(.unwatched(watch.id, Failure("RESOURCE_EXHAUSTED", "full", isTransient: true)))
+      #expect(scene.connection() == nil && scene.status("s") == .string("missing"))
+      scene.pass(.seconds(300))
+    }
+    let reports = scene.taken().filter { if case .report = $0 { true } else { false } }
+    #expect(reports.isEmpty && scene.instance.lateRemarks.isEmpty)
+  }
+
   @Test func `an optional socket whose variable is unset is missing`() throws {
     let scene = try Scene(
       """

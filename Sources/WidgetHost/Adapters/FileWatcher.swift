@@ -9,6 +9,10 @@ import Synchronization
 /// It also watches the way to this folder: a folder that is moved, a symbolic link that gets another
 /// target, and a file system that is mounted. Changes are collected by key until they are taken. So
 /// their memory is bounded by the number of keys.
+///
+/// The kernel limits the watches of a user, and other programs can use them up. A key that is not
+/// watched completely is reported as changed, and has a `failure`. The watcher tries again after
+/// pauses, and reports the key again when it is watched.
 final class FileWatcher: Sendable {
   enum Key: Hashable, Sendable {
     case request(RequestID)
@@ -17,6 +21,9 @@ final class FileWatcher: Sendable {
     /// A folder of bundles: the folders in it.
     case root(String)
   }
+
+  /// inotify_add_watch(2).
+  typealias AddWatch = @Sendable (_ inotify: CInt, _ path: String, _ mask: UInt32) -> CInt
 
   /// A kernel watch of a folder, for a reason.
   private struct Link: Hashable {
@@ -30,6 +37,8 @@ final class FileWatcher: Sendable {
     let isFolder: Bool
     var walk: PathWalk
     var links: Set<Link>
+    /// The reason why a part of the way is not watched; nil if the whole way is.
+    var failure: Failure?
   }
 
   /// A folder that the kernel watches. Several keys can share it.
@@ -52,10 +61,14 @@ final class FileWatcher: Sendable {
     var changed: Set<Key> = []
     var waiter: CheckedContinuation<Set<Key>, Never>?
     var isClosed = false
+    var isRetryPlanned = false
     var mounts: MountWatch?
   }
 
   private let inotify: CInt
+  private let addWatch: AddWatch
+  private let retryPause: Duration
+  private let queue = DispatchQueue(label: "widgetd-host.inotify")
   private let source: any DispatchSourceRead
   private let state = Mutex(State())
 
@@ -75,15 +88,22 @@ final class FileWatcher: Sendable {
     }
   }
 
-  init() throws(Failure) {
+  /// - Parameters:
+  ///   - retryPause: the pause before the next attempt to watch what the kernel does not watch.
+  ///   - addWatch: for tests.
+  init(
+    retryPause: Duration = .seconds(5),
+    addWatch: @escaping AddWatch = { inotify_add_watch($0, $1, $2) }
+  ) throws(Failure) {
+    self.retryPause = retryPause
+    self.addWatch = addWatch
     inotify = inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC))
     guard inotify >= 0 else {
       throw Failure(
         "RESOURCE_EXHAUSTED",
         "files cannot be watched: \(errorText()); see /proc/sys/fs/inotify/max_user_instances")
     }
-    source = DispatchSource.makeReadSource(
-      fileDescriptor: inotify, queue: DispatchQueue(label: "widgetd-host.inotify"))
+    source = DispatchSource.makeReadSource(fileDescriptor: inotify, queue: queue)
     source.setEventHandler { [weak self] in self?.read() }
     let descriptor = inotify
     source.setCancelHandler { Glibc.close(descriptor) }
@@ -98,17 +118,18 @@ final class FileWatcher: Sendable {
   var watchCount: Int { state.withLock { $0.kernel.count } }
 
   /// Begins to watch. For a folder, every entry counts; for a file, only the file. A key that is
-  /// watched already is watched at the new path.
-  func watch(_ key: Key, path: String, isFolder asked: Bool = false) throws(Failure) {
+  /// watched already is watched at the new path. If that fails, the key is reported as changed.
+  func watch(_ key: Key, path: String, isFolder asked: Bool = false) {
     let isFolder = if case .request = key { asked } else { true }
-    let result: Result<Void, Failure> = state.withLock { state in
-      defer { wake(&state) }
-      let result = arm(key, path, isFolder: isFolder, &state)
-      if case .failure = result { release(key, &state) }
-      return result
+    state.withLock { state in
+      arm(key, path, isFolder: isFolder, &state)
+      if state.watched[key]?.failure != nil { state.changed.insert(key) }
+      wake(&state)
     }
-    try result.get()
   }
+
+  /// The reason why changes of a key can stay unnoticed; nil if the key is watched completely.
+  func failure(of key: Key) -> Failure? { state.withLock { $0.watched[key]?.failure } }
 
   func unwatch(_ key: Key) {
     state.withLock { state in
@@ -159,9 +180,7 @@ final class FileWatcher: Sendable {
   // MARK: In the lock
 
   /// Watches the way to a path. The key's former watches end if they are not needed any more.
-  private func arm(
-    _ key: Key, _ path: String, isFolder: Bool, _ state: inout State
-  ) -> Result<Void, Failure> {
+  private func arm(_ key: Key, _ path: String, isFolder: Bool, _ state: inout State) {
     var joined = state.watched[key]?.links ?? []
     var walk = walk(key, path, isFolder)
     var links: Set<Link> = []
@@ -183,8 +202,29 @@ final class FileWatcher: Sendable {
       walk = again
     }
     for link in joined.subtracting(links) { leave(key, link, &state) }
-    state.watched[key] = Watched(path: path, isFolder: isFolder, walk: walk, links: links)
-    return failure.map { .failure($0) } ?? .success(())
+    state.watched[key] = Watched(
+      path: path, isFolder: isFolder, walk: walk, links: links, failure: failure)
+    if failure != nil { planRetry(&state) }
+  }
+
+  private func planRetry(_ state: inout State) {
+    guard !state.isRetryPlanned, !state.isClosed else { return }
+    state.isRetryPlanned = true
+    let seconds: Double = retryPause / .seconds(1)
+    queue.asyncAfter(deadline: DispatchTime.now() + seconds) { [weak self] in self?.retry() }
+  }
+
+  /// Tries again to watch the keys that are not watched completely.
+  private func retry() {
+    state.withLock { state in
+      state.isRetryPlanned = false
+      guard !state.isClosed else { return }
+      for (key, watched) in state.watched where watched.failure != nil {
+        arm(key, watched.path, isFolder: watched.isFolder, &state)
+        if state.watched[key]?.failure == nil { state.changed.insert(key) }
+      }
+      wake(&state)
+    }
   }
 
   private static let walksMax = 4
@@ -198,21 +238,31 @@ final class FileWatcher: Sendable {
     while true {
       // Another key may need more events of the same folder.
       let mask = FileWatcher.mask(interest) | UInt32(IN_ONLYDIR) | UInt32(IN_MASK_ADD)
-      let descriptor = inotify_add_watch(inotify, folder, mask)
+      let descriptor = addWatch(inotify, folder, mask)
       if descriptor >= 0 {
         return .success((Link(descriptor: descriptor, interest: interest), folder))
       }
-      guard errno == ENOENT || errno == ENOTDIR || errno == EACCES, folder != "/" else {
-        return .failure(
-          Failure(
-            "RESOURCE_EXHAUSTED",
-            "\(path) cannot be watched: \(errorText());"
-              + " see /proc/sys/fs/inotify/max_user_watches"))
+      let number = errno
+      guard [ENOENT, ENOTDIR, EACCES].contains(number), folder != "/" else {
+        return .failure(FileWatcher.failure(path, number))
       }
       if interest == .itself { return .success(nil) }
       interest = .step(String(Paths.lastComponent(folder)))
       folder = Paths.parent(folder)
     }
+  }
+
+  private static func failure(_ path: String, _ number: CInt) -> Failure {
+    guard number == ENOSPC else {
+      return Failure(
+        "UNAVAILABLE", "\(path) cannot be watched for changes: \(errorText(code: number))",
+        isTransient: true)
+    }
+    return Failure(
+      "RESOURCE_EXHAUSTED",
+      "\(path) cannot be watched for changes: this user has no inotify watches left; raise the"
+        + " limit, for example with `sudo sysctl fs.inotify.max_user_watches=524288`",
+      isTransient: true)
   }
 
   private func join(_ key: Key, _ link: Link, _ folder: String, _ state: inout State) {
@@ -358,8 +408,7 @@ final class FileWatcher: Sendable {
   private func armAgain(_ key: Key, _ state: inout State) {
     guard let watched = state.watched[key] else { return }
     state.changed.insert(key)
-    // If the kernel has no more watches, the next request tries again.
-    _ = arm(key, watched.path, isFolder: watched.isFolder, &state)
+    arm(key, watched.path, isFolder: watched.isFolder, &state)
   }
 }
 

@@ -46,16 +46,40 @@ extension Host {
     for key in changed {
       guard case .request(let id) = key else { continue }
       changed.remove(key)
-      tell(.fileChanged(id), id.generation)
+      let failure = watcher.failure(of: key)
+      tell(failure.map { .unwatched(id, $0) } ?? .fileChanged(id), id.generation)
     }
   }
 
-  func watch(_ key: FileWatcher.Key, _ path: String) {
-    do throws(Failure) {
-      try watcher.watch(key, path: path)
-    } catch {
-      report(error.message)
+  /// Reports folders of bundles, and folders in them, that the kernel does not watch, and those that
+  /// it watches again.
+  ///
+  /// - Returns: whether there are such folders.
+  func noteWatches(of keys: Set<FileWatcher.Key>) -> Bool {
+    let failures = keys.compactMap { key in watcher.failure(of: key).map { (key, $0.message) } }
+    let new = failures.filter { !unwatched.contains($0.0) }.map { $0.1 }.sorted()
+    let watched = unwatched.intersection(keys).subtracting(failures.map { $0.0 })
+    unwatched.formUnion(failures.map { $0.0 })
+    unwatched.subtract(watched)
+    if let first = new.first {
+      report(new.count == 1 ? first : "\(first) (and \(new.count - 1) more folders)")
     }
+    if !watched.isEmpty, unwatched.isEmpty {
+      handle([.note("all folders of bundles are watched for changes again")])
+    }
+    return !new.isEmpty || !watched.isEmpty
+  }
+
+  /// The reason why changes of bundles in a folder can stay unnoticed.
+  private func watchProblem(of root: String) -> String? {
+    let keys = unwatched.filter { key in
+      switch key {
+      case .request: false
+      case .root(let path): path == root
+      case .folder(let path): rootOfFolder[path] == root
+      }
+    }
+    return keys.compactMap { watcher.failure(of: $0)?.message }.min()
   }
 
   /// The content of a folder that the host has looked into.
@@ -123,19 +147,23 @@ extension Host {
       )
     }
     guard !machine.isStopped else { return }
-    if isRoot {
+    let haveWatchesChanged = noteWatches(of: keys)
+    if isRoot || haveWatchesChanged {
       await lookAtRoots()
       guard !machine.isStopped else { return }
+    }
+    if isRoot {
       let paths = Set(all.map(\.path))
       for path in before where !paths.contains(path) || BundleFolders.isUnwatchable(path) {
         watcher.unwatch(.folder(path))
+        unwatched.remove(.folder(path))
         watchedFolders.remove(path)
       }
       for (path, root) in all {
         rootOfFolder[path] = root
         guard !before.contains(path), !BundleFolders.isUnwatchable(path) else { continue }
         watchedFolders.insert(path)
-        watch(.folder(path), path)
+        watcher.watch(.folder(path), path: path)
         // A change between the first look and the watch causes no event.
         watcher.touch(.folder(path))
       }
@@ -178,11 +206,12 @@ extension Host {
 
   private func lookAtRoots() async {
     let (roots, isUsual) = (options.roots, options.areRootsUsual)
-    let problems = await Host.blocking { () -> [String: String] in
+    var problems = await Host.blocking { () -> [String: String] in
       var problems: [String: String] = [:]
       for root in roots { problems[root] = BundleFolders.problem(of: root, isUsual: isUsual) }
       return problems
     }
+    for root in roots where problems[root] == nil { problems[root] = watchProblem(of: root) }
     handle(machine.looked(atRoots: problems, at: now))
   }
 

@@ -89,6 +89,8 @@ public actor Host {
   private var alarm: (deadline: Duration, task: Task<Void, Never>)?
   /// The folders in which bundles can be, that are watched.
   var watchedFolders: Set<String> = []
+  /// The folders of bundles, and the folders in them, that the kernel does not watch now.
+  var unwatched: Set<FileWatcher.Key> = []
   /// The folder of bundles that has, or had, each of these folders.
   var rootOfFolder: [String: String] = [:]
   private(set) var hasEnded = false
@@ -147,7 +149,7 @@ public actor Host {
   public func run(ready: @escaping @Sendable () -> Void) async throws(Failure) {
     for root in options.roots {
       if let complaint = BundleFolders.complaint(about: root) { report(complaint) }
-      watch(.root(root), root)
+      watcher.watch(.root(root), path: root)
     }
     await look(into: Set(options.roots.map { FileWatcher.Key.root($0) }))
     ready()
@@ -262,11 +264,7 @@ public actor Host {
         }
       }
     case .watchFile(let id, let path, let isFolder):
-      do throws(Failure) {
-        try watcher.watch(.request(id), path: path, isFolder: isFolder)
-      } catch {
-        begin(id) { .failed(id, error) }
-      }
+      watcher.watch(.request(id), path: path, isFolder: isFolder)
     case .run(let id, let request):
       begin(id) { [processes] in
         do throws(Failure) {

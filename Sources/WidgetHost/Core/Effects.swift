@@ -196,7 +196,8 @@ public enum Effect: Hashable, Sendable {
   /// Answered with `value` or `failed`.
   case readFolder(RequestID, FolderRequest)
   /// Report `fileChanged` whenever the file or the folder's content may have changed or become
-  /// readable or unreadable, until `cancel`.
+  /// readable or unreadable, until `cancel`. Report `unwatched` instead while changes can stay
+  /// unnoticed, and `fileChanged` when that is over.
   case watchFile(RequestID, path: String, isFolder: Bool)
   /// Answered with `bytes` or `failed`; if continuous, with any number of `line` before `failed`.
   case run(RequestID, CommandRequest)
@@ -279,6 +280,8 @@ public enum BundleInput: Hashable, Sendable {
   case unled(name: String, names: [String])
   case fetched(RequestID, Widget)
   case fileChanged(RequestID)
+  /// A watched file may have changed, and its next changes can stay unnoticed, for this reason.
+  case unwatched(RequestID, Failure)
   case failed(RequestID, Failure)
   /// Time passed.
   case tick

@@ -108,7 +108,7 @@ struct HostMachine: Sendable {
   }
 
   /// The host has looked into all folders of bundles. `problems` has the reasons why some cannot be
-  /// read.
+  /// read, or be watched for changes.
   mutating func looked(atRoots problems: [String: String], at now: HostTime) -> [Output] {
     guard !isStopped, problems != rootProblems.mapValues(\.reason) else { return [] }
     for root in roots where problems[root] != rootProblems[root]?.reason {

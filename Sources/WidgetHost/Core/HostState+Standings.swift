@@ -43,8 +43,8 @@ extension HostState {
     /// The numbers of events that the daemon has dropped before the bundle got them.
     public var drops: [ClosedRange<UInt64>] = []
     /// Widgets that wait for their removal, edits without effect, values that are gone with removed
-    /// widgets, dropped events, settings that are not in force, and possible mistakes in the bundle's
-    /// file, with the place.
+    /// widgets, dropped events, sources that notice changes late, settings that are not in force, and
+    /// possible mistakes in the bundle's file, with the place.
     public var remarks: [String] = []
   }
 
@@ -83,6 +83,7 @@ extension HostState {
       let losses = lossLines.shown + drops.map(HostState.dropRemark)
       let others = current?.instance.others
       let otherNames = others?.names(countMax: limits.othersShownMax)
+      let late = Array((current?.instance.lateRemarks ?? []).prefix(limits.failuresShownMax))
       let notes = shown.map { remarks(of: $0, &hints) } ?? []
       let failures = current?.instance.failures ?? []
       let lines = failures.prefix(limits.failuresShownMax).map(\.line)
@@ -107,7 +108,7 @@ extension HostState {
           dropped: current.map { formerData.dropped(by: $0.instance.bundle.id) }
             ?? former?.dropped ?? SettableData(),
           losses: lost, marks: marks, drops: drops,
-          remarks: waiting + editRemarks(current) + losses
+          remarks: waiting + editRemarks(current) + losses + late
             + (shown?.defaults.problems ?? [])
             + notes.map(\.description)))
     }

@@ -85,9 +85,9 @@ extension HostState {
           Field(
             name: "remarks", type: .list(.string), defaultValue: .list([]),
             summary: "Widgets that wait for their removal, edits of its file without effect, values"
-              + " that are gone with removed widgets, dropped events, settings that are not in force,"
-              + " and possible mistakes in its file, with line and column: at most 20 of each, and the"
-              + " number of earlier values that are gone."),
+              + " that are gone with removed widgets, dropped events, sources that notice changes"
+              + " late, settings that are not in force, and possible mistakes in its file, with line"
+              + " and column: at most 20 of each, and the number of earlier values that are gone."),
           Field(
             name: lossesKey, type: .map(.any), defaultValue: .map([:]),
             summary: "The newest remarks about values that are gone with removed widgets (lines), the"

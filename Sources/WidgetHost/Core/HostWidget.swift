@@ -32,7 +32,8 @@ public enum HostWidget {
             summary: "Whether sources and actions give their stub values (--stub)."),
           Field(
             name: "problem", type: .string, defaultValue: .string(""),
-            summary: "The folders that cannot be read, each with the reason and the time."),
+            summary: "The folders that cannot be read or watched, each with the reason and the"
+              + " time."),
           Field(
             name: marksKey, type: .list(.string), defaultValue: .list([]),
             summary: "The ids of the last removals of bundles. For the next host, copies of their"

@@ -120,7 +120,10 @@ public struct BundleInstance: Sendable {
 
   /// The facts that the widget `bundle/ID` depends on.
   var summary: [UInt64] {
-    [UInt64(widgets.count), UInt64(waiting.count), standing.version, others.version]
+    [
+      UInt64(widgets.count), UInt64(waiting.count), standing.version, others.version,
+      UInt64(sources.unwatchedCount),
+    ]
   }
 
   /// Handles an input, and returns the effects.
@@ -283,7 +286,10 @@ public struct BundleInstance: Sendable {
       act(on: event)
     case .fileChanged(let request):
       guard case .watch(let id, let index)? = requests[request] else { return }
-      fileChanged(id, index)
+      watchReports(id, index)
+    case .unwatched(let request, let failure):
+      guard case .watch(let id, let index)? = requests[request] else { return }
+      watchReports(id, index, failure)
     case .failed(let request, let failure): take(failure, for: request)
     }
   }
@@ -351,12 +357,6 @@ public struct BundleInstance: Sendable {
       sourceFailed(id, index, failure)
       readAgainIfWanted(id, index)
     case .continuous(let id, let index): continuousEnded(id, index, failure)
-    case .watch(let id, let index):
-      // The host does not see changes of the file now. The next reading tries again to watch it.
-      sources.unwatch(id, index)
-      effects.append(
-        .report(
-          "\(place(id, index)): the host cannot watch the file for changes: \(failure.message)"))
     case .patch(let id): changeRefused(id, request, failure)
     case .run(let run): stepFailed(run, failure)
     case .event(let event):
@@ -366,7 +366,7 @@ public struct BundleInstance: Sendable {
       // The steps run with the known data, which is better than no run.
       default: act(on: event)
       }
-    case .notice, nil: break
+    case .watch, .notice, nil: break
     }
   }
 

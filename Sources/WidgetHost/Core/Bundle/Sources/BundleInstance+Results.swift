@@ -78,6 +78,7 @@ extension BundleInstance {
   mutating func succeeded(
     _ id: WidgetID, _ index: Int, _ source: Source, _ message: String
   ) {
+    if showUnwatched(id, index, source, message) { return }
     setStatus(id, source.name, ActionStatus(state: .success, message: message))
     // Results and failures say nothing about the lifetime of a program or a socket.
     // `continuousEnded` counts the attempts of these.
@@ -86,7 +87,7 @@ extension BundleInstance {
   }
 
   /// The bundle's title for a failure of a source.
-  private mutating func title(of source: Source, _ id: WidgetID) -> String? {
+  mutating func title(of source: Source, _ id: WidgetID) -> String? {
     guard let template = source.errorTitle, let moment = try? moment(id) else { return nil }
     return try? text(template, moment)
   }
@@ -120,6 +121,11 @@ extension BundleInstance {
   ) {
     guard let facts = facts(of: id) else { return }
     trace(id, .source, source.name, "is missing: \(failure.message)")
+    if isUnwatched(id, index, source) {
+      clearData(of: source, id, index, facts)
+      _ = showUnwatched(id, index, source, "", isMissing: true)
+      return
+    }
     setStatus(
       id, source.name,
       ActionStatus(state: .missing, message: failure.message, code: failure.code))

@@ -14,7 +14,15 @@ struct SourceState: Sendable {
   fileprivate(set) var isOn = true
   /// Failures since the last success.
   fileprivate(set) var attempts = 0
-  fileprivate(set) var watch: (request: RequestID, path: String)?
+  fileprivate(set) var watch: Watch?
+
+  /// The watch of a file, or of a folder.
+  struct Watch: Sendable {
+    let request: RequestID
+    let path: String
+    /// The reason why changes can stay unnoticed; nil if they are noticed.
+    fileprivate(set) var failure: Failure?
+  }
   /// Whether the input existed at the last reading that gave a result or an absence. Other failures
   /// do not change it.
   fileprivate(set) var input = Input.unknown
@@ -59,6 +67,8 @@ struct CachedAnswer: Hashable {
 /// A call for a widget that was removed changes nothing.
 struct SourceTable: Sendable {
   private var states: [WidgetID: [SourceState]] = [:]
+  /// The number of watches that have failed.
+  private(set) var unwatchedCount = 0
 
   subscript(id: WidgetID, index: Int) -> SourceState? {
     guard let states = states[id], states.indices.contains(index) else { return nil }
@@ -69,16 +79,23 @@ struct SourceTable: Sendable {
   subscript(id: WidgetID) -> [SourceState] { states[id] ?? [] }
 
   mutating func add(_ id: WidgetID, count: Int) {
+    remove(id)
     states[id] = Array(repeating: SourceState(), count: count)
   }
 
-  mutating func remove(_ id: WidgetID) { states[id] = nil }
+  mutating func remove(_ id: WidgetID) {
+    unwatchedCount -= self[id].count { $0.watch?.failure != nil }
+    states[id] = nil
+  }
 
   private mutating func change(
     _ id: WidgetID, _ index: Int, _ body: (inout SourceState) -> Void
   ) {
     guard states[id]?.indices.contains(index) == true else { return }
+    let wasUnwatched = states[id]?[index].watch?.failure != nil
     body(&states[id, default: []][index])
+    let isUnwatched = states[id]?[index].watch?.failure != nil
+    if isUnwatched != wasUnwatched { unwatchedCount += isUnwatched ? 1 : -1 }
   }
 
   // MARK: Readings
@@ -174,7 +191,12 @@ struct SourceTable: Sendable {
   // MARK: Files that change
 
   mutating func watch(_ id: WidgetID, _ index: Int, _ request: RequestID, path: String) {
-    change(id, index) { $0.watch = (request, path) }
+    change(id, index) { $0.watch = SourceState.Watch(request: request, path: path) }
+  }
+
+  /// Notes whether the changes of a watched file are noticed.
+  mutating func set(_ id: WidgetID, _ index: Int, watchFailure failure: Failure?) {
+    change(id, index) { $0.watch?.failure = failure }
   }
 
   /// - Returns: the request of the watch; nil if there was none.
