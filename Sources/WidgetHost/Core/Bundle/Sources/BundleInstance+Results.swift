@@ -14,6 +14,10 @@ extension BundleInstance {
     sources.ended(id, index)
     guard let source = source(id, index) else { return }
     switch answer.status {
+    case 304 where isAnswerOutdated(id, index, source):
+      trace(id, .source, source.name, "nothing new (304), but the widget has changed meanwhile")
+      sources.forgetAnswer(id, index)
+      sources.wantAgain(id, index)
     case 304:
       trace(id, .source, source.name, "nothing new (304)")
       succeeded(id, index, source, state(id, index).message)
@@ -21,8 +25,12 @@ extension BundleInstance {
       do throws(Failure) {
         let result = try ResultParsing.value(
           of: answer.body, as: source.parse, hint: answer.contentType)
+        let read = readValues(id, source)
         deliver(id, index, result)
-        if status(id, source.name) != .failure { sources.remember(id, index, answer) }
+        if standing[id, .source(index)] == nil {
+          sources.remember(
+            id, index, answer, AnswerBasis(read: read, set: setValues(id, source)))
+        }
       } catch {
         sourceFailed(id, index, error)
       }

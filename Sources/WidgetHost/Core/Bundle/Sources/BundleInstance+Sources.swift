@@ -63,7 +63,7 @@ extension BundleInstance {
       let isOn = try holds(source.condition, moment)
       sources.set(id, index, isOn: isOn)
       guard isOn else { return turnOff(id, index) }
-      let inputs = inputs(of: source, moment.widget)
+      let inputs = values(of: source.dependencies, moment.widget)
       sources.set(id, index, inputs: inputs)
       try start(id, index, source, moment, isAsked: isAsked)
     } catch {
@@ -130,11 +130,9 @@ extension BundleInstance {
       let request = try busRequest(bus, moment)
       begin(id, index, source, isAsked: isAsked, isContinuous: isContinuous) { .bus($0, request) }
     case .http(let http):
-      var request = try webRequest(http, source.parse, moment)
-      sources.sends(id, index, request)
-      makeConditional(&request, state(id, index).cached)
-      let final = request
-      begin(id, index, source, isAsked: isAsked) { .web($0, final) }
+      let request = try webRequest(http, source.parse, moment)
+      let sent = conditional(id, index, source, request)
+      begin(id, index, source, isAsked: isAsked) { .web($0, sent) }
     case .timer, .constant: break
     }
   }
@@ -174,19 +172,6 @@ extension BundleInstance {
   private mutating func showRunning(_ id: WidgetID, _ source: Source) {
     guard status(id, source.name) != .running else { return }
     setStatus(id, source.name, ActionStatus(state: .running))
-  }
-
-  /// The request asks only for an answer that is newer than the cached one.
-  private func makeConditional(
-    _ request: inout WebRequest, _ cached: CachedAnswer?
-  ) {
-    guard request.method == "GET", let cached, cached.request == AskedRequest(request),
-      !request.headers.contains(where: { $0.name.lowercased().hasPrefix("if-") })
-    else { return }
-    if let etag = cached.etag { request.headers.append(.init("If-None-Match", etag)) }
-    if let time = cached.lastModified {
-      request.headers.append(.init("If-Modified-Since", time))
-    }
   }
 
   // MARK: Files that change
@@ -258,12 +243,18 @@ extension BundleInstance {
 
   // MARK: Dependencies of the input
 
-  private func inputs(of source: Source, _ widget: Widget) -> [Value] {
-    source.dependencies.map { reference in
+  /// The values that expressions of a source with these references read now, besides the result.
+  func values(of references: [ExpressionReference], _ widget: Widget) -> [Value] {
+    references.map { reference in
       switch reference.variable {
       case "data": return widget.data.value(at: reference.path)
       case "parameters": return widget.parameters.value(at: reference.path)
-      default: return WidgetVariable.values(of: widget).value(at: reference.path)
+      case "widget": return WidgetVariable.values(of: widget).value(at: reference.path)
+      case "status":
+        return widget.data.value(at: [.field(BundleScope.statusKey)] + reference.path)
+      // Without an event, its time is now.
+      case "now", "event": return .timestamp(now.wall)
+      default: return .null
       }
     }
   }
@@ -274,7 +265,7 @@ extension BundleInstance {
     let widget = facts.completed(view)
     for (index, source) in facts.kind.sources.enumerated() where !source.dependencies.isEmpty {
       guard let known = state(id, index).inputs, state(id, index).isOn,
-        case let inputs = inputs(of: source, widget), inputs != known
+        case let inputs = values(of: source.dependencies, widget), inputs != known
       else { continue }
       sources.set(id, index, inputs: inputs)
       if source.isContinuous, let request = state(id, index).request {

@@ -38,6 +38,8 @@ struct SourceState: Sendable {
   fileprivate(set) var cached: CachedAnswer?
   /// The last request that was sent.
   fileprivate var asked: AskedRequest?
+  /// Whether this request asked only for newer content.
+  fileprivate(set) var isConditional = false
   /// The message after the last reading.
   fileprivate(set) var message = ""
   /// The start of the continuous program.
@@ -55,11 +57,21 @@ struct AskedRequest: Hashable {
   }
 }
 
+/// Everything except the answer itself that decides whether another processing of the same answer
+/// would leave the widget as it is.
+struct AnswerBasis: Hashable {
+  /// The values that `set` reads, before the processing.
+  let read: [Value]
+  /// The values of the keys that the source sets, and those that its message reads, after it.
+  let set: [Value]
+}
+
 /// The validators of an answer, for a conditional request that asks only for newer content.
 struct CachedAnswer: Hashable {
   let request: AskedRequest
   let etag: String?
   let lastModified: String?
+  let basis: AnswerBasis
 }
 
 /// The sources of a bundle's widgets, by the widget and the source's index in the kind.
@@ -248,20 +260,30 @@ struct SourceTable: Sendable {
 
   // MARK: Conditional requests
 
-  mutating func sends(_ id: WidgetID, _ index: Int, _ request: WebRequest) {
-    let asked = AskedRequest(request)
-    change(id, index) { $0.asked = asked }
+  mutating func sends(
+    _ id: WidgetID, _ index: Int, _ request: AskedRequest, isConditional: Bool
+  ) {
+    change(id, index) {
+      $0.asked = request
+      $0.isConditional = isConditional
+    }
   }
 
   /// Remembers the validators of an answer, for the next request. They belong to the request that
   /// was answered, because the widget's data can ask for something else by now.
-  mutating func remember(_ id: WidgetID, _ index: Int, _ answer: WebAnswer) {
+  mutating func remember(
+    _ id: WidgetID, _ index: Int, _ answer: WebAnswer, _ basis: AnswerBasis
+  ) {
     change(id, index) {
       $0.cached = nil
       guard answer.etag != nil || answer.lastModified != nil, let asked = $0.asked else { return }
       $0.cached = CachedAnswer(
-        request: asked, etag: answer.etag, lastModified: answer.lastModified)
+        request: asked, etag: answer.etag, lastModified: answer.lastModified, basis: basis)
     }
+  }
+
+  mutating func forgetAnswer(_ id: WidgetID, _ index: Int) {
+    change(id, index) { $0.cached = nil }
   }
 }
 
