@@ -185,4 +185,51 @@ struct ServiceTests {
     #expect(scene["n"] == .int(0))
     #expect(scene.taken().isEmpty)
   }
+  @Test func `a stub takes the place of a value and of a time`() throws {
+    let body = """
+      data: {n: 0, seen: {type: timestamp}}
+      sources:
+        number: {value: 5, stub: 7, set: {n: result}}
+        clock:
+          timer: 60s
+          stub: {$timestamp: "2026-11-21T14:30:00Z"}
+          debugDelay: 2s
+          set: {seen: result}
+      """
+    #expect(try Scene(body)["n"] == .int(5))
+    var scene = try Scene(body, isStub: true)
+    #expect(scene["n"] == .int(7))
+    #expect(scene["seen"] == nil && scene.status("clock") == .string("running"))
+    scene.pass(.seconds(2))
+    let time = Timestamp(nanosecondsSinceEpoch: 1_795_271_400_000_000_000)
+    #expect(scene["seen"] == .timestamp(time) && scene.status("clock") == .string("success"))
+  }
+
+  @Test func `without a stub, a value and a time are as usual`() throws {
+    let scene = try Scene(
+      """
+      data: {n: 0, seen: {type: timestamp}}
+      sources:
+        number: {value: 5, set: {n: result}}
+        clock: {timer: 60s, set: {seen: result}}
+      """, isStub: true)
+    #expect(scene["n"] == .int(5) && scene["seen"] == .timestamp(scene.time.wall))
+  }
+
+  @Test func `a source without a stub ends the failure of an earlier host`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources: {feed: {http: "http://a.example/", staleAfter: 0s, set: {n: result}}}
+      """, permissions: "{hosts: [a.example]}")
+    try scene.answer(scene.webRequest()?.id, 403)
+    #expect(scene.widget?.error != nil && scene.widget?.isStale == true)
+    scene.instance = BundleInstance(
+      scene.instance.bundle, generation: 2, folder: "/bundles/b", home: "/home/me", isStub: true,
+      seed: 8)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(scene.status("feed") == .string("success"))
+    #expect(scene.widget?.error == nil && scene.widget?.isStale == false)
+    #expect(scene.instance.failures.isEmpty && scene["n"] == .int(0))
+  }
 }

@@ -74,22 +74,13 @@ extension BundleInstance {
   private mutating func start(
     _ id: WidgetID, _ index: Int, _ source: Source, _ moment: BundleScope.Moment, isAsked: Bool
   ) throws(Failure) {
-    switch source.input {
-    // These inputs take no time, so `lastRead` alone limits the rate of sources that depend on each
-    // other.
-    case .timer:
+    let delay = isStub ? source.stub?.delay ?? .zero : .zero
+    if isStub || source.takesNoTime, delay <= .zero {
+      // `lastRead` alone limits the rate of such sources that depend on each other.
       sources.tookNoTime(id, index, at: now.uptime)
-      return deliver(id, index, .timestamp(now.wall))
-    case .constant(let template):
-      sources.tookNoTime(id, index, at: now.uptime)
-      return deliver(id, index, try value(template, moment))
-    case .file, .folder, .command, .http, .socket, .bus: break
+      return try deliverWithoutEffect(id, index)
     }
     if isStub {
-      guard let delay = source.stub?.delay, delay > .zero else {
-        sources.tookNoTime(id, index, at: now.uptime)
-        return try deliverStub(id, index)
-      }
       let request = requests.begin(.source(id, index))
       sources.began(id, index, request, at: now.uptime)
       timers.set(.stub(request), at: now.uptime + delay)
@@ -137,18 +128,27 @@ extension BundleInstance {
     }
   }
 
-  private mutating func deliverStub(_ id: WidgetID, _ index: Int) throws(Failure) {
+  /// Gives the result of a source that asks nobody: its stub, the time, or its value.
+  private mutating func deliverWithoutEffect(_ id: WidgetID, _ index: Int) throws(Failure) {
     guard let source = source(id, index) else { return }
-    guard let stub = source.stub?.value else {
-      return setStatus(id, source.name, ActionStatus(state: .success))
+    if isStub, let stub = source.stub?.value {
+      return deliver(id, index, try value(stub, try moment(id)))
     }
-    deliver(id, index, try value(stub, try moment(id)))
+    switch source.input {
+    case .timer: deliver(id, index, .timestamp(now.wall))
+    case .constant(let template): deliver(id, index, try value(template, try moment(id)))
+    case .file, .folder, .command, .http, .socket, .bus: succeeded(id, index, source, "")
+    }
   }
 
   /// The delay of a source's stub is over.
   mutating func sourceStubbed(_ id: WidgetID, _ index: Int) {
     sources.ended(id, index)
-    do throws(Failure) { try deliverStub(id, index) } catch { sourceFailed(id, index, error) }
+    do throws(Failure) {
+      try deliverWithoutEffect(id, index)
+    } catch {
+      sourceFailed(id, index, error)
+    }
     readAgainIfWanted(id, index)
   }
 
@@ -329,6 +329,14 @@ extension BundleInstance {
 }
 
 extension Source {
+  /// Whether the host has the result at once, without asking anybody.
+  fileprivate var takesNoTime: Bool {
+    switch input {
+    case .timer, .constant: true
+    case .file, .folder, .command, .http, .socket, .bus: false
+    }
+  }
+
   fileprivate var isOfSignals: Bool {
     if case .bus(let input) = input, case .signal = input.work { true } else { false }
   }
