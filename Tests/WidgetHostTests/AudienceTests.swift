@@ -76,6 +76,18 @@ struct AudienceTests {
     #expect(scene.program() != nil)
   }
 
+  @Test func `a condition that fails when somebody watches is a failure of the source`() throws {
+    var scene = try scene("command: [measure], when: data.n / data.n == 1")
+    try watch(&scene, true)
+    #expect(scene.status("s") == .string("failure") && scene.program() == nil)
+    try watch(&scene, false)
+    #expect(scene.widget?.error == nil)
+    try watch(&scene, true)
+    #expect(scene.status("s") == .string("failure"))
+    try scene.change { $0.data["n"] = .int(1) }
+    #expect(scene.program() != nil)
+  }
+
   @Test func `a reading is cancelled when nobody watches, and starts again for the next watcher`()
     throws
   {

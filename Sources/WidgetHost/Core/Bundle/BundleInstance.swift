@@ -420,6 +420,7 @@ public struct BundleInstance: Sendable {
       case .dropped(let id): forgetFailure(id, .dropped, because: "are all taken again")
       case .outcomes(let id): forgetOutcomes(id)
       case .release(let id): widgets.release(id)
+      case .look(let id): widgets.touch(id)
       }
     }
   }

@@ -44,9 +44,14 @@ extension BundleInstance {
     guard let wait = wait(for: source, state), wait > .zero else {
       return read(id, index, isAsked: true)
     }
-    let isOn = (try? moment(id)).flatMap { try? holds(source.condition, $0) } ?? false
-    sources.set(id, index, isOn: isOn)
-    guard isOn else { return }
+    do throws(Failure) {
+      let isOn = try holds(source.condition, try moment(id))
+      sources.set(id, index, isOn: isOn)
+      guard isOn else { return }
+    } catch {
+      // The reading shows the failure of the condition.
+      return read(id, index, isAsked: true)
+    }
     arm(id, index, source)
     if source.interval != nil, !source.isAligned {
       timers.set(.source(id, index), at: now.uptime + wait)

@@ -60,14 +60,25 @@ extension BundleInstance {
     }
     do throws(Failure) {
       let moment = try moment(id)
-      let isOn = try holds(source.condition, moment)
-      sources.set(id, index, isOn: isOn)
-      guard isOn else { return turnOff(id, index) }
-      let inputs = values(of: source.dependencies, moment.widget)
-      sources.set(id, index, inputs: inputs)
+      // A source whose condition fails follows its input, too.
+      sources.set(id, index, inputs: values(of: source.dependencies, moment.widget))
+      guard try checkCondition(id, index, source, moment) else { return turnOff(id, index) }
       try start(id, index, source, moment, isAsked: isAsked)
     } catch {
       sourceFailed(id, index, error)
+    }
+  }
+
+  private mutating func checkCondition(
+    _ id: WidgetID, _ index: Int, _ source: Source, _ moment: BundleScope.Moment
+  ) throws(Failure) -> Bool {
+    do throws(Failure) {
+      let isOn = try holds(source.condition, moment)
+      sources.set(id, index, isOn: isOn)
+      return isOn
+    } catch {
+      sources.conditionFailed(id, index)
+      throw error
     }
   }
 
@@ -302,16 +313,26 @@ extension BundleInstance {
     guard let facts = facts(of: id) else { return }
     for (index, source) in facts.kind.sources.enumerated()
     where source.condition != nil && (!source.isWhileWatched || isWatched(id)) {
-      guard let moment = try? moment(id), let isOn = try? holds(source.condition, moment) else {
+      let isOn: Bool
+      do throws(Failure) {
+        isOn = try holds(source.condition, try moment(id))
+      } catch {
+        if error.isTransient { lookAgain(id) }
         continue
       }
-      let wasOn = state(id, index).isOn
-      if isOn, !wasOn { read(id, index, isAsked: true) }
-      if !isOn, wasOn {
+      let state = state(id, index)
+      if isOn, !state.isOn || state.hasFailedCondition { read(id, index, isAsked: true) }
+      if !isOn, state.isOn || state.hasFailedCondition {
         sources.set(id, index, isOn: false)
         turnOff(id, index)
       }
     }
+  }
+
+  /// Checks the conditions of a widget again in a moment, when the bundle may compute again.
+  private mutating func lookAgain(_ id: WidgetID) {
+    guard timers[.look(id)] == nil else { return }
+    timers.set(.look(id), at: now.uptime + limits.backoffInitial)
   }
 
   mutating func turnOff(_ id: WidgetID, _ index: Int, _ why: String = "`when` is false") {

@@ -10,8 +10,10 @@ struct SourceState: Sendable {
   fileprivate(set) var isDemanded = false
   /// Whether the reading waits for its turn.
   fileprivate(set) var isQueued = false
-  /// Whether the condition held at its last check.
+  /// Whether the condition held at its last check that gave a result.
   fileprivate(set) var isOn = true
+  /// Whether the last check of the condition failed.
+  fileprivate(set) var hasFailedCondition = false
   /// Failures since the last success.
   fileprivate(set) var attempts = 0
   fileprivate(set) var watch: Watch?
@@ -176,7 +178,15 @@ struct SourceTable: Sendable {
   // MARK: On and off
 
   mutating func set(_ id: WidgetID, _ index: Int, isOn: Bool) {
-    change(id, index) { $0.isOn = isOn }
+    change(id, index) {
+      $0.isOn = isOn
+      $0.hasFailedCondition = false
+    }
+  }
+
+  /// The condition could not be evaluated. Its next result turns the source on or off.
+  mutating func conditionFailed(_ id: WidgetID, _ index: Int) {
+    change(id, index) { $0.hasFailedCondition = true }
   }
 
   /// Suspends a source. A reading that is under way is dropped, so it does not count.

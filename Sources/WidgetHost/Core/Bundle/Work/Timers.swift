@@ -16,12 +16,14 @@ enum TimerKey: Hashable, Sendable {
   case outcomes(WidgetID)
   /// A source has failed for so long that its widget is stale.
   case stale(WidgetID, Int)
+  /// The bundle may compute again, so the conditions of the widget's sources are checked.
+  case look(WidgetID)
 
   /// The widget whose removal cancels the timer.
   fileprivate var widgetID: WidgetID? {
     switch self {
     case .source(let id, _), .trigger(let id, _), .release(let id), .stale(let id, _),
-      .dropped(let id), .outcomes(let id):
+      .dropped(let id), .outcomes(let id), .look(let id):
       id
     case .throttle(let key): key.widgetID
     case .delay, .stub: nil

@@ -1,0 +1,66 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// Conditions of sources that fail, or that cannot be evaluated for a moment.
+struct SourceConditionTests {
+  private static let body = """
+    data: {url: null, note: ""}
+    sources:
+      feed:
+        SOURCE
+        when: 'data.url.startsWith("http")'
+        set: {note: result}
+    """
+
+  private func scene(_ source: String = "http: {url: \"http://h/x\"}") throws -> Scene {
+    try Scene(
+      SourceConditionTests.body.replacing("SOURCE", with: source),
+      permissions: "{hosts: [h], sockets: [/run/s]}")
+  }
+
+  @Test func `a source whose condition fails at first is read when the condition becomes true`()
+    throws
+  {
+    var scene = try scene()
+    #expect(scene.webRequest() == nil)
+    #expect(scene.status("feed") == .string("failure") && scene.widget?.error != nil)
+    try scene.change { $0.data["url"] = .string("http://a") }
+    try scene.answer(scene.webRequest()?.id, 200, "\"x\"")
+    #expect(scene["note"] == .string("x") && scene.status("feed") == .string("success"))
+    #expect(scene.widget?.error == nil)
+  }
+
+  @Test func `a connection whose condition fails at first begins when the condition becomes true`()
+    throws
+  {
+    var scene = try scene("socket: /run/s")
+    #expect(scene.connection() == nil)
+    try scene.change { $0.data["url"] = .string("http://a") }
+    #expect(scene.connection() != nil)
+  }
+
+  @Test func `the failure of a condition ends when the condition becomes false`() throws {
+    var scene = try scene()
+    #expect(scene.widget?.error != nil)
+    try scene.change { $0.data["url"] = .string("ftp://a") }
+    #expect(scene.status("feed") == .string("idle") && scene.widget?.error == nil)
+    #expect(scene.webRequest() == nil)
+  }
+
+  @Test func `another source can set the data that a condition waits for`() throws {
+    var scene = try Scene(
+      """
+      data: {url: null, note: ""}
+      sources:
+        place: {command: [place], set: {url: result}}
+        feed: {http: {url: =data.url}, when: 'data.url.startsWith("http")', set: {note: result}}
+      """, permissions: "{commands: [place], hosts: [h]}")
+    #expect(scene.webRequest() == nil)
+    try scene.print(scene.program()?.id, "http://h/x")
+    #expect(scene.webRequest() != nil)
+    #expect(scene.webRequest() == nil, "it is read once")
+  }
+}
