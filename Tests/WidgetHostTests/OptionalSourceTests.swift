@@ -83,7 +83,7 @@ struct OptionalSourceTests {
     #expect(scene.widget?.error == nil)
   }
 
-  @Test func `a missing optional program is retried less and less often, or at its interval`()
+  @Test func `a missing optional program is retried less and less often, and at its interval`()
     throws
   {
     var scene = try Scene(
@@ -102,7 +102,7 @@ struct OptionalSourceTests {
       }
       scene.pass(.milliseconds(500))
     }
-    #expect(tries["a"] == 10)
+    #expect((10...14).contains(tries["a"] ?? 0))
     #expect((5...9).contains(tries["b"] ?? 0) && (5...9).contains(tries["c"] ?? 0))
     #expect(["a", "b", "c"].allSatisfy { scene.status($0) == .string("missing") })
     #expect(scene.instance.failures.isEmpty)

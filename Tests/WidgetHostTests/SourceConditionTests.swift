@@ -63,4 +63,21 @@ struct SourceConditionTests {
     #expect(scene.webRequest() != nil)
     #expect(scene.webRequest() == nil, "it is read once")
   }
+
+  @Test func `a condition that the bundle may not compute now is checked again in a moment`()
+    throws
+  {
+    var scene = try Scene(
+      """
+      data: {on: false, flag: false, note: ""}
+      sources:
+        note: {file: "${bundle}/f", when: data.on, set: {note: result}}
+        burn: {value: '=\(SourceRetryTests.endless)', set: {flag: result}}
+      """, limits: SourceRetryTests.limits)
+    #expect(scene.status("burn", "code") == .string("RESOURCE_EXHAUSTED"))
+    try scene.change { $0.data["on"] = .bool(true) }
+    #expect(scene.fileRequest() == nil)
+    scene.pass(.seconds(100))
+    #expect(scene.fileRequest() != nil)
+  }
 }

@@ -86,6 +86,9 @@ public struct HostLimits: Hashable, Sendable {
   public var backoffMax = Duration.seconds(300)
   /// If a program has run at least this long, the wait after its end is the first wait again.
   public var steadyAfter = Duration.seconds(30)
+  /// If a program or connection that began after a failure gives neither a result nor a failure for
+  /// this time, it works. See `SourceTable.lasted` for a longer time.
+  public var quietAfter = Duration.seconds(5)
   /// The first and the longest wait before a removed widget is restored. The wait doubles with each
   /// further removal.
   public var restoreWaitInitial = Duration.milliseconds(100)

@@ -25,12 +25,7 @@ extension BundleInstance {
       throw Failure("NOT_FOUND", "the kind \(moment.widget.kind) was removed")
     }
     let allowed = min(limits.evaluationCostMax, allowances.cost)
-    guard allowed > 0 else {
-      throw Failure(
-        "RESOURCE_EXHAUSTED",
-        "\(expression.place): the bundle has computed too much, and continues in a moment;"
-          + " let it compute less, or less often", isTransient: true)
-    }
+    guard allowed > 0 else { throw Failure.tooMuch(at: expression) }
     do throws(EvaluationError) {
       let (result, cost) = try expression.compiled.evaluateWithCost(
         facts.kind.scope.bindings(for: moment), budget: allowed)
@@ -42,6 +37,8 @@ extension BundleInstance {
       // The cost of a failed evaluation is unknown, except if it spent its whole budget.
       let isSpent = error.reason == .costExceeded
       allowances.spend(cost: isSpent ? allowed : 1_000)
+      // The rest of the allowance was not enough; the whole one may be.
+      if isSpent, allowed < limits.evaluationCostMax { throw Failure.tooMuch(at: expression) }
       throw Failure(
         isSpent ? "RESOURCE_EXHAUSTED" : "FAILED_PRECONDITION",
         "\(expression.place): \(error.quoted)")
@@ -99,5 +96,15 @@ extension BundleInstance {
   mutating func set(_ id: WidgetID, _ values: [(key: String, value: Value)]) {
     for (key, value) in values { widgets.set(id, key, value) }
     widgets.touch(id)
+  }
+}
+
+extension Failure {
+  /// The allowance of the bundle is used up for now.
+  fileprivate static func tooMuch(at expression: Expression) -> Failure {
+    Failure(
+      "RESOURCE_EXHAUSTED",
+      "\(expression.place): the bundle has computed too much, and continues in a moment;"
+        + " let it compute less, or less often", isTransient: true)
   }
 }

@@ -313,7 +313,10 @@ public struct BundleInstance: Sendable {
   }
 
   private mutating func take(_ value: Value, for request: RequestID) {
-    if case .continuous(let id, let index)? = requests[request] { return deliver(id, index, value) }
+    if case .continuous(let id, let index)? = requests[request] {
+      sources.gave(id, index)
+      return deliver(id, index, value)
+    }
     switch requests.end(request) {
     case .source(let id, let index): sourceGave(id, index, value)
     case .run(let run): stepSucceeded(run, value)
@@ -347,6 +350,7 @@ public struct BundleInstance: Sendable {
 
   private mutating func take(line: [UInt8], for request: RequestID) {
     guard case .continuous(let id, let index)? = requests[request] else { return }
+    sources.gave(id, index)
     deliver(id, index, line)
   }
 
@@ -354,7 +358,7 @@ public struct BundleInstance: Sendable {
     switch requests.end(request) {
     case .source(let id, let index):
       sources.ended(id, index)
-      sourceFailed(id, index, failure)
+      sourceFailed(id, index, failure.ofInput)
       readAgainIfWanted(id, index)
     case .continuous(let id, let index): continuousEnded(id, index, failure)
     case .patch(let id): changeRefused(id, request, failure)
@@ -420,6 +424,7 @@ public struct BundleInstance: Sendable {
       case .dropped(let id): forgetFailure(id, .dropped, because: "are all taken again")
       case .outcomes(let id): forgetOutcomes(id)
       case .release(let id): widgets.release(id)
+      case .quiet(let id, let index): quietIsOver(id, index)
       case .look(let id): widgets.touch(id)
       }
     }

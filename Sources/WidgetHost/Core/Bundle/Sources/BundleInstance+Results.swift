@@ -67,7 +67,10 @@ extension BundleInstance {
     do throws(Failure) {
       trace(id, .source, source.name, "result: \(BundleInstance.shape(result))")
       guard try holds(source.filter, try moment(id, result: result)) else {
-        return trace(id, .source, source.name, "is ignored: `filter` is false")
+        trace(id, .source, source.name, "is ignored: `filter` is false")
+        // The result shows that a connection is back.
+        if timers[.quiet(id, index)] != nil { quietIsOver(id, index) }
+        return
       }
       tellLife(.ready, of: source.name, id)
       let values = try values(source.assignments, try moment(id, result: result))
@@ -88,9 +91,8 @@ extension BundleInstance {
   ) {
     if showUnwatched(id, index, source, message) { return }
     setStatus(id, source.name, ActionStatus(state: .success, message: message))
-    // Results and failures say nothing about the lifetime of a program or a socket.
-    // `continuousEnded` counts the attempts of these.
-    sources.succeeded(id, index, message: message, countsAttempts: !source.isContinuous)
+    timers.cancel(.quiet(id, index))
+    sources.succeeded(id, index, message: message)
     succeeded(id, .source(index))
   }
 
@@ -102,6 +104,7 @@ extension BundleInstance {
 
   mutating func sourceFailed(_ id: WidgetID, _ index: Int, _ failure: Failure) {
     guard let source = source(id, index), let facts = facts(of: id) else { return }
+    timers.cancel(.quiet(id, index))
     if source.isMissing(failure) { return sourceMissing(id, index, source, failure) }
     trace(id, .source, source.name, "fails: \(failure)")
     setFailure(
@@ -110,17 +113,14 @@ extension BundleInstance {
         state: .failure, title: title(of: source, id) ?? facts.failureTitle(source.name),
         message: failure.message, code: failure.code),
       cause: state(id, index).isDemanded ? .request : .time)
-    sources.failed(id, index, countsAttempts: !source.isContinuous)
+    sources.failed(id, index)
     switch source.input {
     case .file where failure.code == "NOT_FOUND", .folder where failure.code == "NOT_FOUND":
       clearData(of: source, id, index, facts)
     default: break
     }
     widgets.touch(id)
-    if case .http = source.input, failure.isTransient {
-      // The first retry comes before the next interval. Later retries have longer and longer waits.
-      timers.set(.source(id, index), at: now.uptime + backoff(state(id, index).attempts))
-    }
+    retry(id, index, source, after: failure)
   }
 
   /// Handles a missing input of an optional source. A missing input is a state, not a failure.
@@ -141,17 +141,11 @@ extension BundleInstance {
     sources.missed(id, index)
     widgets.touch(id)
     forgetFailure(id, .source(index), because: "is missing, and it is optional")
-    switch source.input {
-    case .socket:
-      // The watch of the folder reports a new socket, so the source finds a started program at
-      // once.
-      if let path = state(id, index).missingPath { watch(id, index, path) }
-    case .command where source.interval == nil && !source.isContinuous,
-      .bus where source.interval == nil && !source.isContinuous:
-      // Without this deadline, the source would not be read again.
-      timers.set(.source(id, index), at: now.uptime + backoff(state(id, index).attempts))
-    default: break
+    // The watch of the folder reports a new socket, so the source finds a started program at once.
+    if case .socket = source.input, let path = state(id, index).missingPath {
+      watch(id, index, path)
     }
+    retry(id, index, source, after: failure)
   }
 
   /// If an input disappears, the data of its source is no longer valid, so the keys get their

@@ -17,6 +17,8 @@ extension BundleInstance {
   }
 
   /// Arms the timer for the next reading.
+  ///
+  /// - Parameter atLeast: the minimum wait, for a source that has failed.
   mutating func arm(_ id: WidgetID, _ index: Int, _ source: Source, atLeast: Duration = .zero) {
     guard !waiting.contains(id) else { return }
     let least = max(atLeast, .zero)
@@ -105,7 +107,7 @@ extension BundleInstance {
         throw Failure(
           "RESOURCE_EXHAUSTED",
           "the bundle already has \(count) running programs, sockets and services, which is the"
-            + " limit")
+            + " limit", isTransient: true)
       }
     } else if !requests.hasRoom {
       if sources.queue(id, index) { requests.wait(.source(id, index)) }
@@ -178,6 +180,7 @@ extension BundleInstance {
     trace(id, effect: asked, of: source.name, .source)
     // A reading by interval does not show `running`, because that would change every second.
     if isAsked { showRunning(id, source) }
+    if isContinuous { awaitQuiet(id, index, source) }
   }
 
   private mutating func showRunning(_ id: WidgetID, _ source: Source) {
@@ -219,37 +222,6 @@ extension BundleInstance {
 
   mutating func readAgainIfWanted(_ id: WidgetID, _ index: Int) {
     if sources.takeWish(id, index) { fileChanged(id, index) }
-  }
-
-  // MARK: Services that come and go
-
-  mutating func serviceIsAbsent(_ id: WidgetID, _ index: Int, _ failure: Failure) {
-    // A source of signals waits for its service, which is a state only if it is optional.
-    if let source = source(id, index), source.isOfSignals, !source.isOptional { return }
-    sourceFailed(id, index, failure)
-  }
-
-  /// The service of a source of signals exists. The source is then as before its first signal.
-  mutating func serviceIsPresent(_ id: WidgetID, _ index: Int) {
-    guard let source = source(id, index),
-      [.missing, .failure].contains(status(id, source.name))
-    else { return }
-    trace(id, .source, source.name, "waits for signals")
-    setStatus(id, source.name, ActionStatus(state: .running))
-    forgetFailure(id, .source(index), because: "waits for signals: its service is there")
-  }
-
-  // MARK: Continuous programs
-
-  mutating func continuousEnded(_ id: WidgetID, _ index: Int, _ failure: Failure) {
-    guard let source = source(id, index) else { return }
-    let started = state(id, index).started ?? now.uptime
-    sources.ended(id, index)
-    if now.uptime - started >= limits.steadyAfter { sources.set(id, index, attempts: 0) }
-    let attempts = state(id, index).attempts
-    sourceFailed(id, index, failure)
-    sources.set(id, index, attempts: attempts + 1)
-    arm(id, index, source, atLeast: backoff(attempts + 1))
   }
 
   // MARK: Dependencies of the input
@@ -337,6 +309,7 @@ extension BundleInstance {
 
   mutating func turnOff(_ id: WidgetID, _ index: Int, _ why: String = "`when` is false") {
     timers.cancel(.source(id, index))
+    timers.cancel(.quiet(id, index))
     for request in sources.dropRequests(id, index) { cancel(request) }
     guard let source = source(id, index) else { return }
     trace(id, .source, source.name, "is off: \(why)")
@@ -356,10 +329,6 @@ extension Source {
     case .timer, .constant: true
     case .file, .folder, .command, .http, .socket, .bus: false
     }
-  }
-
-  fileprivate var isOfSignals: Bool {
-    if case .bus(let input) = input, case .signal = input.work { true } else { false }
   }
 }
 

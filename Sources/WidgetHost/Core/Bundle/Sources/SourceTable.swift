@@ -46,6 +46,11 @@ struct SourceState: Sendable {
   fileprivate(set) var message = ""
   /// The start of the continuous program.
   fileprivate(set) var started: Duration?
+  /// Whether the running program or connection has given a result.
+  fileprivate(set) var hasGiven = false
+  /// The shortest time without a result or a failure after which the next program or connection
+  /// counts as working.
+  fileprivate(set) var quietLeast = Duration.zero
 }
 
 /// The parts of an HTTP request on which the answer can depend.
@@ -121,6 +126,7 @@ struct SourceTable: Sendable {
       $0.isWantedAgain = false
       $0.lastRead = now
       $0.started = now
+      $0.hasGiven = false
     }
   }
 
@@ -131,6 +137,17 @@ struct SourceTable: Sendable {
 
   /// The request has ended, or it was cancelled.
   mutating func ended(_ id: WidgetID, _ index: Int) { change(id, index) { $0.request = nil } }
+
+  /// The running program or connection has given a result.
+  mutating func gave(_ id: WidgetID, _ index: Int) { change(id, index) { $0.hasGiven = true } }
+
+  /// A program or connection has ended after this time. If it ended without a result, it may never
+  /// have worked, such as a program that waits for its server. Then the next one must last longer.
+  mutating func lasted(_ id: WidgetID, _ index: Int, _ time: Duration, quietMax: Duration) {
+    change(id, index) {
+      $0.quietLeast = $0.hasGiven || time > quietMax ? .zero : min(time * 2, quietMax)
+    }
+  }
 
   /// Another reading must follow the one under way.
   mutating func wantAgain(_ id: WidgetID, _ index: Int) {
@@ -231,29 +248,29 @@ struct SourceTable: Sendable {
 
   // MARK: Results
 
-  /// - Parameter countsAttempts: false for a source that is continuous, because its results say
-  ///   nothing about the lifetime of its program.
-  mutating func succeeded(
-    _ id: WidgetID, _ index: Int, message: String, countsAttempts: Bool
-  ) {
+  /// A result of a program or connection that continues says nothing about its lifetime, so it
+  /// counts as no attempt.
+  mutating func succeeded(_ id: WidgetID, _ index: Int, message: String) {
     change(id, index) {
       $0.message = message
-      if countsAttempts { $0.attempts = 0 }
+      if $0.request == nil { $0.attempts = 0 }
       $0.input = .present
       $0.isDemanded = false
     }
   }
 
-  /// - Parameter countsAttempts: as for `succeeded`.
-  mutating func failed(_ id: WidgetID, _ index: Int, countsAttempts: Bool) {
+  /// Counts an attempt as for `succeeded`.
+  mutating func failed(_ id: WidgetID, _ index: Int) {
     change(id, index) {
-      if countsAttempts { $0.attempts += 1 }
+      if $0.request == nil { $0.attempts += 1 }
       $0.isDemanded = false
     }
   }
 
-  /// The input of an optional source is missing.
-  mutating func missed(_ id: WidgetID, _ index: Int) { change(id, index) { $0.attempts += 1 } }
+  /// The input of an optional source is missing. Counts an attempt as for `succeeded`.
+  mutating func missed(_ id: WidgetID, _ index: Int) {
+    change(id, index) { if $0.request == nil { $0.attempts += 1 } }
+  }
 
   mutating func set(_ id: WidgetID, _ index: Int, attempts: Int) {
     change(id, index) { $0.attempts = attempts }

@@ -16,6 +16,9 @@ enum TimerKey: Hashable, Sendable {
   case outcomes(WidgetID)
   /// A source has failed for so long that its widget is stale.
   case stale(WidgetID, Int)
+  /// A program or connection that began after a failure has given no result for so long that it
+  /// counts as working.
+  case quiet(WidgetID, Int)
   /// The bundle may compute again, so the conditions of the widget's sources are checked.
   case look(WidgetID)
 
@@ -23,7 +26,7 @@ enum TimerKey: Hashable, Sendable {
   fileprivate var widgetID: WidgetID? {
     switch self {
     case .source(let id, _), .trigger(let id, _), .release(let id), .stale(let id, _),
-      .dropped(let id), .outcomes(let id), .look(let id):
+      .dropped(let id), .outcomes(let id), .quiet(let id, _), .look(let id):
       id
     case .throttle(let key): key.widgetID
     case .delay, .stub: nil

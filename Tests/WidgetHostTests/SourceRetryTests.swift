@@ -1,0 +1,160 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// Which failed sources are read again, and when.
+struct SourceRetryTests {
+  /// An expression that uses up the whole allowance.
+  static let endless = (0..<8).reduce("true") { body, depth in
+    "[0,1,2,3,4,5,6,7,8,9].all(v\(depth), \(body))"
+  }
+
+  /// A bundle may compute little, and a second later again.
+  static var limits: HostLimits {
+    var limits = HostLimits()
+    limits.costBurst = 1_000
+    limits.costPerSecond = 1_000
+    return limits
+  }
+
+  private static let call = "dbus: {name: org.x.P, path: /, interface: org.x.I, call: List}"
+
+  private func scene(_ input: String) throws -> Scene {
+    try Scene(
+      "data: {v: null}\nsources: {s: {\(input), set: {v: result}}}",
+      permissions: "{commands: [cat], dbus: [org.x.P], hosts: [h], read: [/proc, /etc]}")
+  }
+
+  @Test(arguments: [
+    ("command: [cat]", "NOT_FOUND"), ("command: [cat]", "DEADLINE_EXCEEDED"),
+    ("command: [cat]", "RESOURCE_EXHAUSTED"), (SourceRetryTests.call, "NOT_FOUND"),
+    (SourceRetryTests.call, "UNAVAILABLE"), (SourceRetryTests.call, "DEADLINE_EXCEEDED"),
+    ("http: {url: \"http://h/\"}", "UNAVAILABLE"), ("file: /proc/x", "NOT_FOUND"),
+    ("file: /etc/x", "UNAVAILABLE"),
+  ])
+  func `a source is read again with the backoff if its input is missing or does not answer`(
+    input: String, code: String
+  ) throws {
+    var scene = try scene(input)
+    for attempt in 0..<4 {
+      let request = try need(scene.anyRequest())
+      scene.tell(.failed(request, Failure(code, "away")))
+      #expect(scene.status("s") == .string("failure"))
+      let longest = Duration.seconds(1 << attempt)
+      scene.pass(longest / 2 - .milliseconds(1))
+      #expect(scene.anyRequest() == nil)
+      scene.pass(longest / 2 + .milliseconds(1))
+    }
+    #expect(scene.anyRequest() != nil)
+  }
+
+  @Test(arguments: [
+    ("command: [cat]", "ABORTED"), ("command: [cat]", "PERMISSION_DENIED"),
+    ("command: [cat]", "OUT_OF_RANGE"), (SourceRetryTests.call, "UNKNOWN"),
+    (SourceRetryTests.call, "INVALID_ARGUMENT"), ("file: /etc/x", "PERMISSION_DENIED"),
+    ("file: /etc/x", "NOT_FOUND"),
+  ])
+  func `a source is not read again if its input has refused, or is watched`(
+    input: String, code: String
+  ) throws {
+    var scene = try scene(input)
+    scene.tell(.failed(try need(scene.anyRequest()), Failure(code, "no")))
+    scene.pass(.seconds(1_000))
+    #expect(scene.anyRequest() == nil)
+  }
+
+  @Test func `a missing path in the widget's data is not asked for again and again`() throws {
+    var scene = try Scene(
+      """
+      data: {path: "", v: null}
+      sources:
+        s: {dbus: {name: org.x.P, path: =data.path, interface: org.x.I, call: List}, set: {v: result}}
+      """, permissions: "{dbus: [org.x.P]}")
+    #expect(scene.status("s", "code") == .string("NOT_FOUND"))
+    #expect(scene.instance.timers[.source(try need(WidgetID("w")), 0)] == nil)
+    try scene.change { $0.data["path"] = .string("/a") }
+    scene.pass(.seconds(1))
+    #expect(scene.busRequest() != nil)
+  }
+
+  @Test func `a missing program is retried before a long interval is over`() throws {
+    var scene = try scene("command: [cat], every: 1h")
+    scene.tell(.failed(try need(scene.program()).id, Failure("NOT_FOUND", "no program")))
+    scene.pass(.seconds(1))
+    try scene.print(scene.program()?.id, "a")
+    scene.pass(.seconds(3_000))
+    #expect(scene.program() == nil)
+  }
+
+  @Test func `a connection over the limit begins when there is a place`() throws {
+    var limits = HostLimits()
+    limits.continuousMax = 1
+    var scene = try Scene(
+      """
+      data: {on: true, n: ""}
+      sources:
+        first: {socket: /run/a, when: data.on, set: {n: result}}
+        second: {socket: /run/b, set: {n: result}}
+      """, permissions: "{sockets: [/run/a, /run/b]}", limits: limits)
+    #expect(scene.connection()?.request.path == "/run/a" && scene.connection() == nil)
+    #expect(scene.status("second", "code") == .string("RESOURCE_EXHAUSTED"))
+    try scene.change { $0.data["on"] = .bool(false) }
+    scene.pass(.seconds(1))
+    let second = try need(scene.connection())
+    #expect(second.request.path == "/run/b")
+    scene.tell(.line(second.id, Array("x".utf8)))
+    #expect(scene["n"] == .string("x") && scene.widget?.error == nil)
+  }
+
+  @Test func `sources continue when the bundle may compute again`() throws {
+    var scene = try Scene(
+      """
+      data: {flag: false, note: "", n: 0}
+      sources:
+        note: {file: "${bundle}/f", set: {note: result + "!"}}
+        burn: {value: '=\(SourceRetryTests.endless)', set: {flag: result}}
+        one: {value: =data.n + 1, set: {n: result}}
+      """, limits: SourceRetryTests.limits)
+    try scene.print(scene.fileRequest()?.id, "x")
+    for name in ["note", "burn", "one"] {
+      #expect(scene.status(name, "code") == .string("RESOURCE_EXHAUSTED"))
+    }
+    for _ in 0..<100 {
+      scene.pass(.seconds(1))
+      if let request = scene.fileRequest() { try scene.print(request.id, "x") }
+    }
+    #expect(scene["note"] == .string("x!") && scene["n"] == .int(1))
+    #expect(scene.status("note") == .string("success"))
+    #expect(scene.status("one") == .string("success"))
+  }
+
+  @Test func `properties that the bundle could not process are read again`() throws {
+    var scene = try Scene(
+      """
+      data: {flag: false, level: 0}
+      sources:
+        power:
+          dbus: {name: org.x.P, path: /, interface: org.x.I, properties: [Level]}
+          set: {level: int(result.Level)}
+        burn: {value: '=\(SourceRetryTests.endless)', set: {flag: result}}
+      """, permissions: "{dbus: [org.x.P]}", limits: SourceRetryTests.limits)
+    let first = try need(scene.busRequest())
+    scene.tell(.value(first.id, .map(["Level": .int(50)])))
+    #expect(scene.status("power", "code") == .string("RESOURCE_EXHAUSTED"))
+    #expect(scene.cancelled() == first.id)
+    scene.pass(.seconds(1))
+    #expect(scene.busRequest() != nil)
+  }
+}
+
+extension Scene {
+  /// The next request of a source, whatever its input is.
+  fileprivate mutating func anyRequest() -> RequestID? {
+    if let program = program() { return program.id }
+    if let request = busRequest() { return request.id }
+    if let request = webRequest() { return request.id }
+    return fileRequest()?.id
+  }
+}
