@@ -76,6 +76,23 @@ struct AudienceTests {
     #expect(scene.program() != nil)
   }
 
+  @Test func `an aligned source is read for the next watcher if its time has passed meanwhile`()
+    throws
+  {
+    // The clock shows 08:00.
+    var scene = try scene("timer: 24h, aligned: true")
+    try watch(&scene, true)
+    let first = scene["n"]
+    try watch(&scene, false)
+    scene.pass(.seconds(15 * 3_600))
+    try watch(&scene, true)
+    #expect(scene["n"] == first)
+    try watch(&scene, false)
+    scene.pass(.seconds(2 * 3_600))
+    try watch(&scene, true)
+    #expect(scene["n"] == .int(Int64(scene.time.wall.seconds)))
+  }
+
   @Test func `a condition that fails when somebody watches is a failure of the source`() throws {
     var scene = try scene("command: [measure], when: data.n / data.n == 1")
     try watch(&scene, true)

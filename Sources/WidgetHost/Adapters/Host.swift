@@ -87,6 +87,8 @@ public actor Host {
   /// The task that carries out calls about bundles.
   var managing: Task<Void, Never>?
   private var alarm: (deadline: Duration, task: Task<Void, Never>)?
+  /// Nil while no bundle needs to hear when the clock is set.
+  private var clockWatch: ClockWatch?
   /// The folders in which bundles can be, that are watched.
   var watchedFolders: Set<String> = []
   /// The folders of bundles, and the folders in them, that the kernel does not watch now.
@@ -230,6 +232,7 @@ public actor Host {
     }
     if machine.isStopped { for task in tasks.values { task.cancel() } }
     setAlarm()
+    followClock()
   }
 
   func tell(_ input: BundleInput, _ generation: UInt64) {
@@ -377,5 +380,20 @@ public actor Host {
     }
     guard !hasEnded else { return }
     handle(machine.tick(at: now))
+  }
+
+  private func followClock() {
+    let follows = !hasEnded && machine.followsClock
+    guard follows != (clockWatch != nil) else { return }
+    clockWatch = nil
+    guard follows else { return }
+    clockWatch = ClockWatch { [weak self] in
+      Task { [weak self] in await self?.clockWasSet() }
+    }
+  }
+
+  private func clockWasSet() {
+    guard !hasEnded else { return }
+    handle(machine.clockWasSet(at: now))
   }
 }

@@ -167,6 +167,16 @@ struct HostMachine: Sendable {
     return drain(at: now)
   }
 
+  /// Whether the adapters must tell when the clock is set.
+  var followsClock: Bool { !isStopped && bundles.followsClock }
+
+  /// The clock was set.
+  mutating func clockWasSet(at now: HostTime) -> [Output] {
+    guard !isStopped else { return [] }
+    pass(bundles.tick(at: now, isClockSet: true), at: now)
+    return drain(at: now)
+  }
+
   /// Ends everything. `ended` follows.
   mutating func stop(at now: HostTime) -> [Output] {
     guard !isStopped else { return [] }

@@ -272,4 +272,7 @@ struct RunningBundles: Sendable {
   // MARK: Time
 
   var nextDeadline: Duration? { bundles.values.compactMap(\.instance.nextDeadline).min() }
+
+  /// Whether a bundle must hear when the clock is set.
+  var followsClock: Bool { bundles.values.contains { $0.instance.hasAlignedSources } }
 }

@@ -19,6 +19,8 @@ public struct BundleInstance: Sendable {
   let isPreview: Bool
   /// Whether a former version of the bundle ran in this process, so the log has its failures.
   let isReload: Bool
+  /// Whether a source is read at multiples of its interval, so the host must follow the clock.
+  let hasAlignedSources: Bool
 
   /// The time of this round.
   private(set) var now = HostTime(wall: .epoch, uptime: .zero)
@@ -58,6 +60,7 @@ public struct BundleInstance: Sendable {
   var told = ToldOutcomes()
   var requests: RequestTable
   var timers = Timers()
+  var clock = ClockSteps()
   var allowances: Allowances
   var numbers: SeededNumbers
   var effects = EffectQueue()
@@ -80,6 +83,7 @@ public struct BundleInstance: Sendable {
   ) {
     self.bundle = bundle
     self.isReload = isReload
+    hasAlignedSources = bundle.hasAlignedSources
     isPreview = false
     self.generation = generation
     permissions = BundlePermissions(
@@ -107,6 +111,7 @@ public struct BundleInstance: Sendable {
     kinds = other.kinds
     isPreview = true
     isReload = true
+    hasAlignedSources = other.hasAlignedSources
   }
 
   /// The latest time of the next `tick`.
@@ -129,6 +134,7 @@ public struct BundleInstance: Sendable {
   /// Handles an input, and returns the effects.
   public mutating func handle(_ input: BundleInput, at now: HostTime) -> [Effect] {
     begin(at: now)
+    followClock()
     take(input)
     fireTimers()
     return finish()

@@ -71,6 +71,11 @@ extension BundleInstance {
     guard let last = state.lastRead else {
       return source.isLoadedAtStart ? nil : interval ?? .seconds(1)
     }
+    if source.isAligned, let interval,
+      last < now.uptime - BundleInstance.past(now.wall, interval)
+    {
+      return nil
+    }
     return interval.map { last + $0 - now.uptime } ?? .seconds(1)
   }
 }

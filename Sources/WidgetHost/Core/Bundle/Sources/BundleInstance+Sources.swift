@@ -28,11 +28,7 @@ extension BundleInstance {
       return
     }
     var delay = interval
-    if source.isAligned {
-      let step = max(1, interval.nanoseconds)
-      let past = now.wall.nanosecondsSinceEpoch % step
-      delay = .nanoseconds(step - (past < 0 ? past + step : past))
-    }
+    if source.isAligned { delay = interval - BundleInstance.past(now.wall, interval) }
     timers.set(.source(id, index), at: now.uptime + max(delay, least))
   }
 

@@ -138,6 +138,11 @@ struct SourceTable: Sendable {
   /// The request has ended, or it was cancelled.
   mutating func ended(_ id: WidgetID, _ index: Int) { change(id, index) { $0.request = nil } }
 
+  /// The last reading no longer counts as recent.
+  mutating func forgetReading(_ id: WidgetID, _ index: Int) {
+    change(id, index) { $0.lastRead = nil }
+  }
+
   /// The running program or connection has given a result.
   mutating func gave(_ id: WidgetID, _ index: Int) { change(id, index) { $0.hasGiven = true } }
 

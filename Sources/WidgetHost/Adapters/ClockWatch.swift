@@ -1,0 +1,45 @@
+import NIOCore
+import NIOPosix
+import WidgetModel
+import WidgetTimers
+
+/// Tells when the wall clock is set, until it is released. The kernel reports that through a timer,
+/// so nothing wakes up meanwhile.
+final class ClockWatch: Sendable {
+  /// The timer rings only when the clock is set, because its date is far away.
+  private static let far = Duration.seconds(10_000 * 86_400)
+  /// Without the kernel's timer, the listener looks at the clock at this interval.
+  private static let lookInterval = TimeAmount.seconds(60)
+
+  private let eventLoop: any EventLoop
+  private let timer: NIOLoopBoundBox<WallClockTimer?>
+  private let wasSet: @Sendable () -> Void
+
+  /// - Parameter wasSet: called on an event loop. It can also be called without a step of the clock.
+  init(_ wasSet: @escaping @Sendable () -> Void) {
+    self.wasSet = wasSet
+    eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    timer = .makeEmptyBox(valueType: WallClockTimer.self, eventLoop: eventLoop)
+    eventLoop.execute { [weak self] in self?.arm() }
+  }
+
+  deinit {
+    eventLoop.execute { [timer] in timer.value?.close() }
+  }
+
+  private func arm() {
+    if timer.value == nil {
+      timer.value = WallClockTimer(eventLoop: eventLoop) { [weak self] in self?.ring() }
+    }
+    guard timer.value?.set(Timestamp.wallClock().advanced(by: ClockWatch.far)) != true else {
+      return
+    }
+    eventLoop.scheduleTask(in: ClockWatch.lookInterval) { [weak self] in self?.ring() }
+  }
+
+  private func ring() {
+    // The timer is set first, so that it notices a step from now on.
+    arm()
+    wasSet()
+  }
+}
