@@ -9,9 +9,10 @@ import widgetd
 from widgetd import methods
 from widgetd import messages as pb
 from widgetd._channel import can_be_repeated
+from widgetd._requests import PIECE_BYTES
 
 from .daemon_case import DaemonCase, names
-from .fake import widget
+from .fake import Status, widget
 
 
 class ClientTests(DaemonCase):
@@ -92,6 +93,70 @@ class ClientTests(DaemonCase):
         self.daemon.answers["ListKinds"] = answer
         self.assertEqual([kind.name for kind in self.client.kinds()], ["a", "b", "c"])
         self.assertEqual(asyncio.run(names()), ["a", "b", "c"])
+
+    def blob_pieces(self, second):
+        """Answers the first piece of a file, and calls `second` for the next one. Returns a file of
+        two pieces."""
+
+        def answer(request):
+            asked = pb.UploadBlobRequest.FromString(request)
+            refusal = second() if asked.blob_id else None
+            return refusal or pb.UploadBlobResponse(blob_id="b", size=len(asked.data))
+
+        self.daemon.answers["UploadBlob"] = answer
+        return bytes(PIECE_BYTES + 1)
+
+    def deleted_blob(self):
+        """The blob of the call after both pieces."""
+        for _ in range(2):
+            self.assertEqual(self.daemon.calls.get()[0], "/widgetd.v1.BlobService/UploadBlob")
+        path, request = self.daemon.call(pb.DeleteBlobRequest)
+        self.assertEqual(path, "/widgetd.v1.BlobService/DeleteBlob")
+        return request.blob_id
+
+    def test_a_failed_upload_deletes_its_part_and_raises_its_error(self):
+        data = self.blob_pieces(lambda: Status(8, "full", "QUOTA_EXCEEDED"))
+
+        async def upload():
+            async with widgetd.AsyncClient(self.relay.path) as client:
+                await client.upload(data)
+
+        # A failed deletion does not hide the error of the upload.
+        for deletion in (pb.DeleteBlobResponse(), Status(5, "gone", "BLOB_NOT_FOUND")):
+            self.daemon.answers["DeleteBlob"] = deletion
+            for make in (lambda: self.client.upload(data), lambda: asyncio.run(upload())):
+                with self.assertRaises(widgetd.QuotaExceeded):
+                    make()
+                self.assertEqual(self.deleted_blob(), "b")
+                self.assertTrue(self.daemon.calls.empty())
+
+    def test_an_upload_without_a_first_piece_deletes_nothing(self):
+        self.daemon.answers["UploadBlob"] = Status(8, "full", "QUOTA_EXCEEDED")
+        with self.assertRaises(widgetd.QuotaExceeded):
+            self.client.upload(b"x")
+        self.daemon.calls.get()
+        self.assertTrue(self.daemon.calls.empty())
+
+    def test_a_cancelled_upload_deletes_its_part(self):
+        arrived, over = threading.Event(), threading.Event()
+        self.addCleanup(over.set)
+
+        def wait():
+            arrived.set()
+            over.wait()
+
+        data = self.blob_pieces(wait)
+
+        async def cancel():
+            async with widgetd.AsyncClient(self.relay.path) as client:
+                upload = asyncio.create_task(client.upload(data))
+                await asyncio.get_running_loop().run_in_executor(None, arrived.wait)
+                upload.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await upload
+
+        asyncio.run(cancel())
+        self.assertEqual(self.deleted_blob(), "b")
 
     def test_the_same_request_has_the_same_bytes(self):
         data = {f"key{n}": n for n in range(50)}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Iterator, Iterable, Mapping, Optional
 
 from .. import _requests, methods
@@ -10,9 +11,13 @@ from .._pages import PageTokens
 from .._proto.v1 import blob_service_pb2, catalog_service_pb2
 from .._values import _text, to_values
 from ..bundles import BundleChange, BundleDifference, BundleSetting, InstalledBundle
+from ..errors import WidgetdError
 from ..kinds import Kind, KindPage, KindsApplied
 from ..theme import Theme, ThemeChanged, ThemeValue, value_pb
 from .base import BaseCalls
+
+#: The timeout of the call that deletes the part of a failed upload.
+_ABANDON_SECONDS = 2.0
 
 
 class CatalogCalls(BaseCalls):
@@ -214,14 +219,27 @@ class CatalogCalls(BaseCalls):
         timeout: Optional[float] = None,
     ) -> str:
         """Uploads a file in pieces, and returns the id of its blob. Use the id in an event, as the
-        value of an input. The daemon deletes a blob that nobody uses. Raises QuotaExceeded."""
+        value of an input. The daemon deletes a blob that nobody uses. If the upload fails or is
+        cancelled, the uploaded part is deleted. Raises QuotaExceeded."""
         blob_id, size = "", 0
-        while not blob_id or size < len(data):
-            request = blob_service_pb2.UploadBlobRequest(
-                blob_id=blob_id, offset=size, data=data[size : size + _requests.PIECE_BYTES]
-            )
-            if not blob_id:
-                request.name, request.content_type = _text(name), _text(content_type)
-            answer = self.call(methods.UPLOAD_BLOB, request, timeout=timeout)
-            blob_id, size = answer.blob_id, answer.size
+        try:
+            while not blob_id or size < len(data):
+                request = blob_service_pb2.UploadBlobRequest(
+                    blob_id=blob_id, offset=size, data=data[size : size + _requests.PIECE_BYTES]
+                )
+                if not blob_id:
+                    request.name, request.content_type = _text(name), _text(content_type)
+                answer = self.call(methods.UPLOAD_BLOB, request, timeout=timeout)
+                blob_id, size = answer.blob_id, answer.size
+        except BaseException:
+            if blob_id:
+                self._abandon(blob_id)
+            raise
         return blob_id
+
+    def _abandon(self, blob_id: str) -> None:
+        """Deletes the uploaded part of a file, because nobody can use an unfinished blob. If that
+        fails, too, the daemon deletes the part after `blob_idle_seconds`."""
+        request = blob_service_pb2.DeleteBlobRequest(blob_id=blob_id)
+        with contextlib.suppress(WidgetdError):
+            self.call(methods.DELETE_BLOB, request, timeout=_ABANDON_SECONDS)
