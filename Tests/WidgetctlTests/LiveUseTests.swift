@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import WidgetClient
 import WidgetLayout
@@ -12,10 +13,10 @@ import WidgetTerminal
 @Suite struct LiveUseTests {
   /// A table of some rows.
   private func table(
-    _ properties: ValueMap, rows: Int = 3, events: [String],
+    _ properties: ValueMap, rows: Int = 3, keys prefix: String = "k", events: [String],
     change: (inout Widget) -> Void = { _ in }
   ) -> Widget {
-    let keys = (0..<rows).map { "k\($0)" }
+    let keys = (0..<rows).map { "\(prefix)\($0)" }
     var nodes = [
       Node(
         id: "t", type: .table, properties: properties, childIDs: keys.map { "row/\($0)" },
@@ -166,6 +167,39 @@ import WidgetTerminal
           changes: [.removed(longer.id, nil)])))
     try board.take(
       .changes(ChangeSet(fromRevision: 2, toRevision: 3, changes: [.added(longer, nil)])))
+    #expect(board.take(.key(.home, [])) == [])
+    #expect(board.take(.key(.end, [])) == [event("more")])
+  }
+
+  @Test func `a table with the same rows is asked for more again after a wait`() throws {
+    let clock = Mutex(Timestamp.epoch)
+    let now: @Sendable () -> Timestamp = { clock.withLock { $0 } }
+    var board = try LiveSamples.board(
+      [table(["more": .bool(true)], rows: 40, events: ["more"])], rows: 20
+    ) { $0.now = now }
+    #expect(board.take(.key(.end, [])) == [event("more")])
+    clock.withLock { $0 = $0.advanced(by: LiveBoard.moreWait - .milliseconds(1)) }
+    #expect(board.take(.key(.end, [])) == [])
+    clock.withLock { $0 = $0.advanced(by: .milliseconds(1)) }
+    #expect(board.take(.key(.end, [])) == [event("more")])
+    #expect(board.take(mouse(.wheel(.down), 5, 5)) == [])
+    // The clock is set back.
+    clock.withLock { $0 = .epoch }
+    #expect(board.take(.key(.end, [])) == [event("more")])
+  }
+
+  @Test func `a table with other rows of the same number is asked for more`() throws {
+    var board = try LiveSamples.board(
+      [table(["more": .bool(true)], rows: 40, events: ["more"])], rows: 20)
+    #expect(board.take(.key(.end, [])) == [event("more")])
+    let others = table(["more": .bool(true)], rows: 40, keys: "x", events: ["more"]) {
+      $0.revision = 2
+    }
+    try board.take(
+      .changes(
+        ChangeSet(fromRevision: 1, toRevision: 2, changes: [.removed(others.id, nil)])))
+    try board.take(
+      .changes(ChangeSet(fromRevision: 2, toRevision: 3, changes: [.added(others, nil)])))
     #expect(board.take(.key(.home, [])) == [])
     #expect(board.take(.key(.end, [])) == [event("more")])
   }

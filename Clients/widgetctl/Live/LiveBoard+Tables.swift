@@ -109,7 +109,19 @@ extension LiveBoard {
     setFocus(neighbours?.first { target($0) != nil })
   }
 
-  /// Sends `more` for tables whose last row is in view, once for each number of rows.
+  /// The last event `more` of a table.
+  struct MoreRequest {
+    /// The rows that the table had.
+    let rows: [String]
+    let time: Timestamp
+  }
+
+  /// The time after which a table is asked again, although its rows are the same. The program that
+  /// handles `more` can have failed after the daemon accepted the event.
+  static let moreWait = Duration.seconds(5)
+
+  /// Sends `more` for tables whose last row is in view: once for the same rows, and again after
+  /// `moreWait`. The callers do so only when the user moves.
   mutating func askForMore() -> [Effect] {
     var effects: [Effect] = []
     for id in order {
@@ -123,8 +135,13 @@ extension LiveBoard {
         let row = seen.y + origin.y - top
         guard !seen.isEmpty, (0..<pageRows).contains(row) else { continue }
         let place = LiveFocus(widget: id, node: entry.node.id, kind: .control)
-        guard asked[place] != entry.children.count else { continue }
-        asked[place] = entry.children.count
+        let now = options.now()
+        if let last = asked[place], last.rows == entry.node.childIDs {
+          let wait = now.duration(since: last.time)
+          // The clock can have been set back.
+          guard wait < .zero || wait >= LiveBoard.moreWait else { continue }
+        }
+        asked[place] = MoreRequest(rows: entry.node.childIDs, time: now)
         effects.append(
           .send(LiveEvent(widget: id, node: entry.node.id, name: "more"), after: nil))
       }

@@ -102,8 +102,8 @@ struct LiveBoard {
   var selection: LiveSelection?
   /// Whether the mouse button that extends the selection is still held.
   var isSelecting = false
-  /// Tables that were asked for more rows, with their number of rows at that time.
-  var asked: [LiveFocus: Int] = [:]
+  /// Tables that were asked for more rows.
+  var asked: [LiveFocus: MoreRequest] = [:]
   /// Whether widgets were added or removed since the last redraw.
   var hasComings = false
   /// The ids of all widgets, if ids of the command line were missing at first.
