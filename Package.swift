@@ -396,7 +396,8 @@ let package = Package(
     .testTarget(
       name: "WidgetProviderTests",
       dependencies: [
-        "WidgetProvider", "WidgetClient", "WidgetModel", "WidgetServer", "WidgetStorage", logging,
+        "WidgetProvider", "WidgetClient", "WidgetCore", "WidgetModel", "WidgetServer",
+        "WidgetStorage", logging,
       ]),
     .testTarget(
       name: "WidgetHostTests",

@@ -128,10 +128,7 @@ struct AnyProvidedWidget: Sendable {
       // If an action fails, none of its changes is sent.
       problem = WidgetError(reason: "PROVIDER_FAILED", message: "\(error)")
     }
-    // The errors of failed reducers are the daemon's.
-    let former = WidgetError(
-      joining: (current.error?.all ?? []).filter { $0.reason != WidgetError.reducerFailed })
-    let isNew = problem?.continuing(former) != former
+    let isNew = current.isNews(problem)
     if isNew { patch.error = .some(problem) }
     return Outcome(
       patch: patch, data: instance.state.difference(from: [:]).set, entry: entry,

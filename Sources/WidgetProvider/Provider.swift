@@ -20,7 +20,7 @@ public protocol Provider {
   /// The kinds.
   @WidgetsBuilder var widgets: Widgets { get }
   /// Widgets that should exist while this program is registered. Missing widgets are created.
-  /// Existing widgets keep people's changes.
+  /// Existing widgets keep people's changes. A widget that the daemon refuses is tried again.
   var instances: [WidgetSpec] { get }
 }
 

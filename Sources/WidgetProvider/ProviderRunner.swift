@@ -13,14 +13,14 @@ public struct ProviderRunner: Sendable {
   private let name: String
   private let widgets: [KindName: AnyProvidedWidget]
   private let instances: [WidgetSpec]
-  private let client: WidgetClient
-  private let options: ProviderOptions
+  let client: WidgetClient
+  let options: ProviderOptions
   private let now: @Sendable () -> Timestamp
   private let clock: any Clock<Duration>
   /// Reports failures and possible failures, one line at a time.
-  private let report: @Sendable (String) -> Void
+  let report: @Sendable (String) -> Void
   /// Reports the normal progress.
-  private let note: @Sendable (String) -> Void
+  let note: @Sendable (String) -> Void
 
   /// - Parameters:
   ///   - name: the provider's id.
@@ -63,16 +63,40 @@ public struct ProviderRunner: Sendable {
   /// widgets of the kinds. There is no session, so nobody handles events. The widgets stay fresh
   /// after the program has ended. If a refresh fails, the widget's error says so.
   ///
-  /// - Throws: if the daemon cannot be reached, or refuses the kinds or a widget.
+  /// - Throws: if the daemon cannot be reached, or refuses the kinds or a widget. All other widgets are
+  ///   created and refreshed before the refusal of a widget is thrown.
   public func runOnce() async throws {
     _ = try await client.applyKinds(
       ApplyKindsRequest(provider: name, kinds: kinds, prune: options.prunesKinds))
-    try await declare()
+    var first: ClientError?
+    for spec in instances {
+      let refused = try await refusal { () async throws(ClientError) in try await create(spec) }
+      first = first ?? refused
+    }
     for kind in kinds {
       guard let provided = widgets[kind.name] else { continue }
       try await forEachPage(of: kind.name) { page throws(ClientError) in
-        for widget in page { try await refreshOnce(widget, provided) }
+        for widget in page {
+          let refused = try await refusal { () async throws(ClientError) in
+            try await refreshOnce(widget, provided)
+          }
+          first = first ?? refused
+        }
       }
+    }
+    if let first { throw first }
+  }
+
+  /// Returns the daemon's refusal, so that other widgets go on.
+  private func refusal(
+    of body: () async throws(ClientError) -> Void
+  ) async throws(ClientError) -> ClientError? {
+    do throws(ClientError) {
+      try await body()
+      return nil
+    } catch {
+      guard case .status = error else { throw error }
+      return error
     }
   }
 
@@ -107,8 +131,11 @@ public struct ProviderRunner: Sendable {
           default: break
           }
           await turns.take()
-          await answer(request, session, attached)
+          let rest = await answer(request, session, attached)
           await turns.pass()
+          guard let rest else { continue }
+          let connection = attached.connection
+          group.addTask { await finish(rest, of: connection, session, turns, attached) }
         }
       }
     } catch ClientError.cancelled {
@@ -130,7 +157,16 @@ public struct ProviderRunner: Sendable {
         UpdateWidgetRequest(
           id: widget.id, patch: patch, transition: outcome.transition, omitWidget: true))
     } catch {
-      guard error.reason == "WIDGET_NOT_FOUND" else { throw error }
+      guard error.reason != "WIDGET_NOT_FOUND" else { return }
+      let problem = ProviderRunner.problem(error)
+      if error.isRefusedChange, widget.isNews(problem) {
+        await tolerate { () async throws(ClientError) in
+          _ = try await client.updateWidget(
+            UpdateWidgetRequest(
+              id: widget.id, patch: WidgetPatch(error: .some(problem)), omitWidget: true))
+        }
+      }
+      throw error
     }
   }
 
@@ -140,24 +176,21 @@ public struct ProviderRunner: Sendable {
 
   // MARK: - What the daemon asks
 
+  /// Answers a request. Returns the work that must be tried again.
   private func answer(
     _ request: ProviderRequest, _ session: ProviderSession, _ attached: Attached
-  ) async {
+  ) async -> Unfinished? {
     let change = attached.apply(request)
     switch request {
     case .audience:
       for id in change.attached { await tellWatched(id, true, session) }
       for id in change.detached { await tellWatched(id, false, session) }
-    case .connected: await tolerate { () async throws(ClientError) in try await declare() }
+    case .connected:
+      let missing = await create(instances.map { Missing(spec: $0) })
+      return missing.isEmpty ? nil : .instances(missing)
     case .disconnected(let error): report("lost the daemon; reconnecting: \(error.cause)")
     case .dataRequest(let request):
-      guard let widget = widgets[request.widget.kind] else { return }
-      let outcome = await widget.refreshed(
-        request.widget, isAttached: attached.contains(request.widget.id), at: now())
-      tell(outcome, request.widget.id)
-      await tolerate { () async throws(ClientError) in
-        try await session.answer(request, with: outcome.patch, transition: outcome.transition)
-      }
+      return await answer(request, about: request.widget, session, attached)
     case .event(let event): await handle(event, session, attached)
     case .gap(let gap):
       // Some of the numbers may have no events, because a daemon skips numbers after a crash.
@@ -170,6 +203,35 @@ public struct ProviderRunner: Sendable {
       }
     case .removed, .kindsRemoved, .bundleRequest, .snapshotRequest, .synced: break
     }
+    return nil
+  }
+
+  /// Answers a data request. Returns the request if the daemon can take no answer at the moment.
+  ///
+  /// - Parameter isRetry: whether that was reported before.
+  func answer(
+    _ request: ProviderDataRequest, about current: Widget, _ session: ProviderSession,
+    _ attached: Attached, isRetry: Bool = false
+  ) async -> Unfinished? {
+    guard let widget = widgets[current.kind] else { return nil }
+    let outcome = await widget.refreshed(
+      current, isAttached: attached.contains(current.id), at: now())
+    tell(outcome, current.id)
+    do throws(ClientError) {
+      try await session.answer(request, with: outcome.patch, transition: outcome.transition)
+    } catch {
+      if error.isPassing, isRetry { return .answer(request) }
+      guard error.isRefusedChange else {
+        await tolerate { () async throws(ClientError) in throw error }
+        return error.isPassing ? .answer(request) : nil
+      }
+      let problem = ProviderRunner.problem(error)
+      if current.isNews(problem) { report("\(current.id): \(problem.message)") }
+      await tolerate { () async throws(ClientError) in
+        try await session.answer(request, error: problem)
+      }
+    }
+    return nil
   }
 
   private func answer(_ request: ProviderSnapshotRequest, _ session: ProviderSession) async {
@@ -204,7 +266,7 @@ public struct ProviderRunner: Sendable {
       let outcome = await widget.watched(current, isAttached: isAttached, at: now())
       tell(outcome, id)
       guard outcome.patch != WidgetPatch() || (isAttached && current.isStale) else { return }
-      try await session.update(id, outcome.patch, transition: outcome.transition)
+      try await send([Change(current, outcome)], on: session)
     }
   }
 
@@ -250,50 +312,60 @@ public struct ProviderRunner: Sendable {
     try await session.acknowledge(event)
   }
 
-  /// Creates the missing widgets. Existing ones keep people's changes.
-  private func declare() async throws(ClientError) {
-    for spec in instances {
-      do throws(ClientError) {
-        _ = try await client.createWidget(CreateWidgetRequest(widget: spec))
-      } catch {
-        guard error.reason == "WIDGET_EXISTS" else { throw error }
-      }
-    }
-  }
-
   // MARK: - What schedules want
 
   private func keep(
     _ widget: AnyProvidedWidget, every interval: Duration, _ isAligned: Bool,
     _ session: ProviderSession, _ turns: Turns, _ attached: Attached
   ) async {
+    // The failures in a row for which the daemon could take no change.
+    var failures = 0
     while !Task.isCancelled {
-      let delay = isAligned ? now().delay(toMultipleOf: interval) : interval
+      var delay = isAligned ? now().delay(toMultipleOf: interval) : interval
+      if failures > 0, let soon = options.retry.delay(beforeAttempt: failures - 1) {
+        delay = min(delay, soon)
+      }
       do { try await clock.sleep(for: delay) } catch { return }
       await turns.take()
+      var isPassing = false
       await tolerate { () async throws(ClientError) in
-        try await refreshAll(widget, session, attached)
+        do throws(ClientError) {
+          try await refreshAll(widget, session, attached)
+        } catch {
+          isPassing = error.isPassing
+          // Only the first of these failures is reported.
+          if !isPassing || failures == 0 { throw error }
+        }
       }
       await turns.pass()
+      failures = isPassing ? failures + 1 : 0
     }
   }
 
-  /// Refreshes the widgets of a kind, one page per commit. If the kind follows its audience, only
-  /// attached ones.
+  /// Refreshes the widgets of a kind, one page per commit if the daemon accepts all changes. If the
+  /// kind follows its audience, only attached ones.
   private func refreshAll(
     _ widget: AnyProvidedWidget, _ session: ProviderSession, _ attached: Attached
   ) async throws(ClientError) {
+    var first: ClientError?
     try await forEachPage(of: widget.kind.name) { page throws(ClientError) in
-      var updates: [ProvidedUpdate] = []
+      var changes: [Change] = []
       for current in page where !widget.followsAudience || attached.contains(current.id) {
         let outcome = await widget.refreshed(current, at: now())
         tell(outcome, current.id)
         // Unchanged data is sent too if the widget is stale: the data is still true.
         guard outcome.patch != WidgetPatch() || current.isStale else { continue }
-        updates.append(ProvidedUpdate(current.id, outcome.patch, transition: outcome.transition))
+        changes.append(Change(current, outcome))
       }
-      if !updates.isEmpty { try await session.update(updates) }
+      do throws(ClientError) {
+        try await send(changes, on: session)
+      } catch {
+        // The other pages may be accepted.
+        guard case .status = error else { throw error }
+        first = first ?? error
+      }
     }
+    if let first { throw first }
   }
 
   private func forEachPage(
@@ -318,7 +390,7 @@ public struct ProviderRunner: Sendable {
 
   /// Continues after an error that the next connection or the next turn repairs, and reports it. A
   /// removed widget is no error, and the session reports a lost connection.
-  private func tolerate(_ body: () async throws(ClientError) -> Void) async {
+  func tolerate(_ body: () async throws(ClientError) -> Void) async {
     do throws(ClientError) {
       try await body()
     } catch {
@@ -343,19 +415,31 @@ extension ClientError {
   }
 }
 
-/// The attached widgets, shared by the tasks of a runner.
-private final class Attached: Sendable {
-  private let widgets = Mutex(AttachedWidgets())
-
-  func apply(_ request: ProviderRequest) -> AttachedWidgets.Change {
-    widgets.withLock { $0.apply(request) }
+/// What the tasks of a runner know from the session's requests.
+final class Attached: Sendable {
+  private struct State {
+    var widgets = AttachedWidgets()
+    var connection = 0
   }
 
-  func contains(_ id: WidgetID) -> Bool { widgets.withLock { $0.contains(id) } }
+  private let state = Mutex(State())
+
+  /// The number of the session: 1 for the first one that was opened.
+  var connection: Int { state.withLock { $0.connection } }
+
+  func apply(_ request: ProviderRequest) -> AttachedWidgets.Change {
+    state.withLock { state in
+      if case .connected = request { state.connection += 1 }
+      return state.widgets.apply(request)
+    }
+  }
+
+  /// Whether a widget is attached.
+  func contains(_ id: WidgetID) -> Bool { state.withLock { $0.widgets.contains(id) } }
 }
 
 /// Lets tasks act one after the other, in the order in which they asked.
-private actor Turns {
+actor Turns {
   private var isTaken = false
   private var waiting: [CheckedContinuation<Void, Never>] = []
 
