@@ -199,6 +199,14 @@ import WidgetModel
     #expect(ended.state == "stopped")
   }
 
+  @Test func `a stopped process of another user is continued as root`() {
+    let silence = ProviderSilence(since: .epoch, pid: 42)
+    let other = SilentProcess(silence, isStopped: true, isOfOther: true)
+    #expect(other.mend == "sudo kill -CONT 42")
+    #expect(SilentProcess(silence, isStopped: true).mend == "kill -CONT 42")
+    #expect(SilentProcess(silence, isStopped: false, isOfOther: true).mend == nil)
+  }
+
   @Test(arguments: [false, true])
   func `a host that runs and does not answer has not ended`(isStopped: Bool) throws {
     let process = SilentProcess(

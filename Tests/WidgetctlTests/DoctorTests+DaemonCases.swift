@@ -6,8 +6,11 @@ import WidgetModel
 /// Problems of a daemon that answers: its health, its level for the user, its version, its providers.
 extension DoctorTests {
   static let daemonCases: [Case] = [
-    Case("the daemon is stopping", "health", .fail, "is stopping", "widgetctl status") {
+    Case("the daemon is stopping", "health", .fail, "is stopping", "sudo widgetctl status") {
       $0.connection = .answered(Facts.Answers(health: .notServing, level: .client))
+    },
+    Case("the user's own daemon is stopping", "health", .fail, "is stopping", "widgetctl status") {
+      $0.connection = .answered(Facts.Answers(health: .notServing, level: .owner))
     },
     Case(
       "the daemon refuses to tell its health", "health", .fail, "refuses this user",
@@ -23,7 +26,7 @@ extension DoctorTests {
     },
     Case(
       "the daemon that a flag names is stopping", "health", .fail, "is stopping",
-      "widgetctl status --socket /x"
+      "sudo widgetctl status --socket /x"
     ) {
       $0.choice = .named("/x", .flag)
       $0.connection = .answered(Facts.Answers(health: .notServing, level: .client))
@@ -75,7 +78,7 @@ extension DoctorTests {
     },
     Case(
       "nothing is allowed", "level", .fail, "may only ask for health",
-      "sudo adduser ann widgetd-clients; newgrp widgetd-clients"
+      "sudo usermod -aG widgetd-clients ann; newgrp widgetd-clients"
     ) {
       $0.file = .socket(.clients(0o666, .none))
       $0.connection = .answered(Facts.Answers(health: .serving, level: .nothing))

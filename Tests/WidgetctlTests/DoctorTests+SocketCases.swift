@@ -36,11 +36,32 @@ extension DoctorTests {
     Case(
       "the file of a running daemon was removed", "file", .fail,
       "but widgetd (process 7) runs with this socket: its file was removed",
-      "kill 7; widgetd --socket '/a b'  # with the same --state-directory as before, if it had one"
+      "kill -TERM 7; timeout 90 tail --pid=7 -f /dev/null; widgetd --socket '/a b'  # with the same "
+        + "--state-directory as before, if it had one"
     ) {
       $0.choice = .named("/a b", .variable)
       $0.file = .missing
-      $0.daemonWithoutFile = 7
+      $0.daemonWithoutFile = Facts.Listener(pid: 7, uid: 1000, name: "widgetd")
+      $0.connection = .notTried
+    },
+    Case(
+      "the file of a container's first process was removed", "file", .fail, "widgetd (process 1)",
+      "sudo ss -xap src /x"
+    ) {
+      $0.choice = .named("/x", .variable)
+      $0.file = .missing
+      $0.daemonWithoutFile = Facts.Listener(pid: 1, uid: 1000, name: "widgetd")
+      $0.connection = .notTried
+    },
+    Case(
+      "a folder is in the place of the user's own socket", "file", .fail, "is a folder",
+      "rm -ri /run/user/1000/widgetd/widgetd.sock"
+    ) {
+      $0.choice = SocketChoice(
+        path: "/run/user/1000/widgetd/widgetd.sock", why: .user,
+        user: .init(path: "/run/user/1000/widgetd/widgetd.sock", exists: true),
+        system: .init(path: SocketPath.ofSystem, exists: false))
+      $0.file = .other(kind: "a folder")
       $0.connection = .notTried
     },
     Case(
@@ -75,7 +96,7 @@ extension DoctorTests {
     },
     Case(
       "the daemon is not installed", "file", .fail, "widgetd is not installed here",
-      "sudo apt install ./widgetd_*.deb ./widgetctl_*.deb"
+      "sudo apt install ./widgetd_*.deb ./widgetctl_*.deb  # in the folder of the packages"
     ) {
       $0.choice = .none
       $0.file = .missing
@@ -92,7 +113,8 @@ extension DoctorTests {
     },
     Case(
       "there is no socket because its unit is masked", "file", .fail, "there is nothing",
-      "sudo systemctl unmask widgetd.socket widgetd.service"
+      "sudo systemctl unmask widgetd.socket widgetd.service; "
+        + "sudo systemctl enable --now widgetd.socket"
     ) {
       $0.file = .missing
       $0.units[.system] = .widgetd("inactive", "inactive", load: "masked")
@@ -144,7 +166,8 @@ extension DoctorTests {
     },
     Case(
       "a unit is masked", "unit", .fail, "widgetd.socket masked",
-      "sudo systemctl unmask widgetd.socket widgetd.service"
+      "sudo systemctl unmask widgetd.socket widgetd.service; "
+        + "sudo systemctl enable --now widgetd.socket"
     ) {
       $0.units[.system] = .widgetd("inactive", "inactive", load: "masked")
       $0.connection = .failed(.refused)
@@ -170,9 +193,19 @@ extension DoctorTests {
       $0.connection = .notTried
     },
     Case(
+      "a folder of a user without a name is closed", "permission", .fail, "may not search /home/x",
+      "sudo -u '#7' widgetctl doctor --socket /run/widgetd/widgetd.sock"
+    ) {
+      let ownership = Facts.Ownership(
+        mode: 0o700, uid: 7, owner: "7", group: "users", membership: .none)
+      $0.folders = [Facts.Folder(path: "/home/x", ownership: ownership, isSearchable: false)]
+      $0.file = .hidden
+      $0.connection = .notTried
+    },
+    Case(
       "the user is not in the group", "permission", .fail,
       "ann may not open the socket (0660 root:widgetd-clients)",
-      "sudo adduser ann widgetd-clients; newgrp widgetd-clients"
+      "sudo usermod -aG widgetd-clients ann; newgrp widgetd-clients"
     ) {
       $0.file = .socket(.clients(0o660, .none))
       $0.isWritable = false
@@ -208,6 +241,28 @@ extension DoctorTests {
       "a security module refuses", "connect", .fail, "although the mode permits it",
       "sudo journalctl -k -g widgetd"
     ) { $0.connection = .failed(.permissionDenied) },
+    Case(
+      "a security module refuses on a machine without systemd", "connect", .fail,
+      "although the mode permits it", "sudo dmesg | grep -i widgetd"
+    ) {
+      $0.units = [.system: .absent, .user: .absent]
+      $0.connection = .failed(.permissionDenied)
+    },
+    Case(
+      "another user's socket is stale", "connect", .fail, "no program listens",
+      "sudo -u bob widgetd --socket /x  # with the same --state-directory as before, if it had one"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.file = .socket(.clients(0o666, uid: 7))
+      $0.connection = .failed(.refused)
+    },
+    Case(
+      "root's socket is stale, and there are no units", "connect", .fail, "no program listens",
+      "sudo widgetd --socket /run/widgetd/widgetd.sock"
+    ) {
+      $0.units = [.system: .absent, .user: .absent]
+      $0.connection = .failed(.refused)
+    },
     Case(
       "the queue is full", "connect", .fail, "overloaded or hangs",
       "sudo systemctl restart widgetd.socket widgetd.service"
@@ -292,12 +347,22 @@ extension DoctorTests {
     Case(
       "a daemon started by hand hangs", "health", .fail,
       "the daemon (widgetd, process 42) does not answer within 3s",
-      "kill -KILL 42; "
+      "kill -KILL 42; timeout 90 tail --pid=42 -f /dev/null; "
         + "widgetd --socket /x  # with the same --state-directory as before, if it had one"
     ) {
       $0.choice = .named("/x", .flag)
       $0.connection = .mute(.deadlineExceeded(.seconds(3)))
       $0.listener = Facts.Listener(pid: 42, uid: 1000, name: "widgetd")
+    },
+    Case(
+      "another user's daemon hangs", "health", .fail,
+      "the daemon (widgetd, process 42) does not answer within 3s",
+      "sudo kill -KILL 42; timeout 90 tail --pid=42 -f /dev/null; sudo -u bob widgetd --socket /x  "
+        + "# with the same --state-directory as before, if it had one"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.connection = .mute(.deadlineExceeded(.seconds(3)))
+      $0.listener = Facts.Listener(pid: 42, uid: 7, name: "widgetd", owner: "bob")
     },
     Case(
       "systemd's socket in an unusual place is mute", "health", .fail,
@@ -416,6 +481,14 @@ extension DoctorTests {
       "the daemon closes the connection at once", "health", .fail, "it has too many",
       "sudo journalctl -u widgetd -n 20"
     ) {
+      $0.connection = .mute(.connectionLost(socketPath: "/s"))
+      $0.listener = Facts.Listener(pid: 42, uid: 0, name: "widgetd")
+    },
+    Case(
+      "a daemon without units closes the connection at once", "health", .fail, "it has too many",
+      "sudo ss -xap src /run/widgetd/widgetd.sock"
+    ) {
+      $0.units = [.system: .absent, .user: .absent]
       $0.connection = .mute(.connectionLost(socketPath: "/s"))
       $0.listener = Facts.Listener(pid: 42, uid: 0, name: "widgetd")
     },

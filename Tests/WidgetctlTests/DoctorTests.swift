@@ -140,6 +140,32 @@ struct DoctorTests {
     #expect(finding?.found.hasSuffix(words) == true && finding?.mend?.contains(mend) == true)
   }
 
+  @Test func `a mark in a folder of another user is removed as root`() {
+    let facts = Facts.sound.with {
+      $0.bundles = .init(folder: "/b", count: 0, host: .running(folders: ["/b"]))
+      $0.bundles?.marks = [
+        .init(
+          path: "/b/.removed-desk", bundle: "desk", isRun: true, isKnown: false, isRemovable: false)
+      ]
+    }
+    #expect(facts.finding("removals")?.mend == "sudo rm /b/.removed-desk")
+  }
+
+  @Test func `root starts the daemon of another user as that user`() {
+    let facts = Facts.sound.with {
+      $0.user = .init(uid: 0, name: "root")
+      $0.choice = .named("/a b", .variable)
+      $0.file = .missing
+      $0.connection = .notTried
+      $0.daemonWithoutFile = Facts.Listener(pid: 7, uid: 7, name: "widgetd", owner: "bob")
+    }
+    #expect(
+      facts.finding("file")?.mend
+        == "kill -TERM 7; timeout 90 tail --pid=7 -f /dev/null; su -s /bin/sh -c "
+        + #"'widgetd --socket '\''/a b'\''' bob  "#
+        + "# with the same --state-directory as before, if it had one")
+  }
+
   @Test(arguments: [0, 2])
   func `bundles that have failed, and those that are failing, are named`(count: Int) {
     let facts = Facts.sound.with {

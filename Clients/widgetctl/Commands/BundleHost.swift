@@ -171,7 +171,7 @@ enum BundleHost: Hashable {
       }
       return
         "no host runs the folder \(folder): widgetd-host runs \(folders.joined(separator: ", ")); "
-        + "install with --dir \(first), or restart widgetd-host with "
+        + "install with --dir \(first.shellQuoted), or restart widgetd-host with "
         + "`\(HostStart.options(folders + [folder]).dropFirst())`"
     case .returning(let folders):
       return
@@ -368,19 +368,25 @@ struct SilentProcess: Hashable, Sendable {
   let silence: ProviderSilence
   /// Whether a signal has stopped it, as far as the system says.
   let isStopped: Bool
+  /// Whether only another user or root can send it signals.
+  let isOfOther: Bool
 
-  init(_ silence: ProviderSilence, isStopped: Bool) {
-    (self.silence, self.isStopped) = (silence, isStopped)
+  init(_ silence: ProviderSilence, isStopped: Bool, isOfOther: Bool = false) {
+    (self.silence, self.isStopped, self.isOfOther) = (silence, isStopped, isOfOther)
   }
 
   init(_ silence: ProviderSilence) {
+    let process = Facts.listener(pid: Int32(clamping: silence.pid), uid: 0)
+    let user = geteuid()
     self.init(
-      silence,
-      isStopped: Facts.listener(pid: Int32(clamping: silence.pid), uid: 0)?.isStopped ?? false)
+      silence, isStopped: process?.isStopped ?? false,
+      isOfOther: user != 0 && process.map { $0.uid != user } ?? false)
   }
 
   /// `kill -CONT 42`; nil if the process is not stopped.
-  var mend: String? { isStopped ? "kill -CONT \(silence.pid)" : nil }
+  var mend: String? {
+    isStopped ? (isOfOther ? "sudo " : "") + "kill -CONT \(silence.pid)" : nil
+  }
 
   /// `widgetd-host (process 42) has not answered since …: …`
   func words(_ name: String) -> String {

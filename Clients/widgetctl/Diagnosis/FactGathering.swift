@@ -77,7 +77,8 @@ extension Facts {
         let places = installer.target(ofMark: id).map { [id: $0] } ?? [:]
         return Mark(
           path: "\(folder)/\(BundleRemovalMark.name(of: id))", bundle: id, isRun: isRun,
-          isKnown: BundleRemoveCommand.isKnown(id, in: folder, at: places, among: known))
+          isKnown: BundleRemoveCommand.isKnown(id, in: folder, at: places, among: known),
+          isRemovable: faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) == 0)
       }
     }
   }
@@ -86,7 +87,7 @@ extension Facts {
 
   /// The daemon that holds the lock beside a socket, from the process in the lock's file. The lock
   /// itself is not tried, because a daemon that starts at this moment could not take it.
-  private static func lockHolder(of socket: String) -> Int32? {
+  private static func lockHolder(of socket: String) -> Listener? {
     let file = open(socket + ".lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard file >= 0 else { return nil }
     defer { close(file) }
@@ -94,9 +95,14 @@ extension Facts {
     let count = read(file, &bytes, bytes.count)
     let text = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
     guard let process = text.split(separator: "\n").first.flatMap({ Int32($0) }), process > 0,
-      Facts.listener(pid: process, uid: 0)?.name == "widgetd"
+      var holder = Facts.listener(pid: process, uid: 0), holder.name == "widgetd"
     else { return nil }
-    return process
+    // A daemon takes only its user's lock file.
+    var status = stat()
+    if fstat(file, &status) == 0 {
+      (holder.uid, holder.owner) = (status.st_uid, userName(status.st_uid))
+    }
+    return holder
   }
 
   /// The folders on the path, with symbolic links followed one by one. The list ends at the first

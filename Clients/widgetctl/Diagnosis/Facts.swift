@@ -21,9 +21,9 @@ struct Facts: Hashable {
   var connection: ConnectAttempt
   /// The listener at the socket. Nil if it was not looked up, or is unknown.
   var listener: Listener?
-  /// The process of a daemon that runs with this socket, although the socket's file is missing. Nil if
-  /// there is none, or if this user may not know.
-  var daemonWithoutFile: Int32?
+  /// The daemon that runs with this socket, although the socket's file is missing. Nil if there is
+  /// none, or if this user may not know.
+  var daemonWithoutFile: Listener?
   /// Whether the file of the daemon's program was replaced or removed since the daemon started, as an
   /// upgrade does; false if this user may not know.
   var isDaemonReplaced = false
@@ -136,6 +136,8 @@ struct Facts: Hashable {
     var isRun: Bool
     /// Whether the daemon still has the bundle from this folder of bundles.
     var isKnown: Bool
+    /// Whether the user may delete files of the folder.
+    var isRemovable = true
   }
 
   /// A process that listens.

@@ -19,7 +19,7 @@ extension Facts {
       return .fail(
         check,
         "the kernel refuses the connection although the mode permits it: see its security modules",
-        mend: remedies.sudo + "journalctl -k -g widgetd")
+        mend: remedies.kernelLog)
     case .failed(.backlogFull):
       return .fail(
         check, "more connections wait than the daemon can queue: it is overloaded or hangs",
@@ -82,7 +82,7 @@ extension Facts {
       return .fail(
         check,
         "the daemon closed the connection: it has too many, or has just ended; its log says which",
-        mend: (choice.manager ?? remedies.holder).map {
+        mend: remedies.managerWithUnits.map {
           "\(remedies.journalctl($0)) -u widgetd -n 20"
         } ?? remedies.whoHasIt)
     case .mute(let error):
@@ -93,7 +93,9 @@ extension Facts {
         check,
         "\(answers.health.name): the daemon is stopping, or its store was removed; its last errors"
           + " tell which",
-        mend: choice.command("status"))
+        // Only owners see the errors.
+        mend: answers.level == .owner
+          ? choice.command("status") : remedies.sudo + choice.asRoot("status"))
     }
   }
 
@@ -259,7 +261,8 @@ extension Facts {
       case (true, true):
         remedies.managerWithUnits.map { "\(remedies.journalctl($0)) -u widgetd-host -n 20" }
       case (true, false): hostStart(bundles)
-      case (false, _): "rm \(first.path.shellQuoted)"
+      case (false, _):
+        (first.isRemovable ? "" : remedies.sudo) + "rm \(first.path.shellQuoted)"
       }
     return .warn(
       "removals", (shown + (more > 0 ? ["and \(more) more"] : [])).joined(separator: "; "),

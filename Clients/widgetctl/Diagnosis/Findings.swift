@@ -71,7 +71,7 @@ extension Facts {
     case .other(let kind):
       return .fail(
         check, "\(choice.path) is \(kind), not a socket",
-        mend: remedies.unname ?? remedies.sudo + "rm -ri \(choice.path.shellQuoted)")
+        mend: remedies.unname ?? remedies.removeFile)
     }
   }
 
@@ -84,11 +84,10 @@ extension Facts {
     }
     if let unit = unitFinding, unit.grade == .fail, let mend = unit.mend { return (found, mend) }
     guard let manager = remedies.managerWithUnits else {
-      if let process = daemonWithoutFile {
+      if let daemon = daemonWithoutFile {
         return (
-          "\(found), but widgetd (process \(process)) runs with this socket: its file was removed",
-          // Only its user and root can read the lock.
-          "kill \(process); \(remedies.byHand)"
+          "\(found), but widgetd (process \(daemon.pid)) runs with this socket: its file was removed",
+          remedies.replace("TERM", daemon)
         )
       }
       return isDaemonInstalled
@@ -96,6 +95,7 @@ extension Facts {
         : (
           found + "; widgetd is not installed here",
           remedies.sudo + "apt install ./widgetd_*.deb ./widgetctl_*.deb"
+            + "  # in the folder of the packages"
         )
     }
     if unit("widgetd.socket", of: manager)?.active == "active" {
@@ -142,7 +142,8 @@ extension Facts {
       if units.contains(where: { $0.load == "masked" }), !isReached {
         return .fail(
           check, words,
-          mend: "\(remedies.systemctl(manager)) unmask widgetd.socket widgetd.service")
+          mend: "\(remedies.systemctl(manager)) unmask widgetd.socket widgetd.service; "
+            + "\(remedies.systemctl(manager)) enable --now widgetd.socket")
       }
       if loaded.isEmpty {
         return .ok(check, "widgetd is not installed as a service of \(manager.name) systemd")
@@ -199,12 +200,13 @@ extension Facts {
     guard groupMay, isOfGroup(ownership) else {
       return ownership.uid == 0
         ? "sudo " + choice.asRoot("doctor")
-        : "sudo -u \(ownership.owner.shellQuoted) widgetctl doctor --socket \(choice.path.shellQuoted)"
+        : "sudo -u \(Remedies.sudoUser(ownership.uid, ownership.owner)) widgetctl doctor "
+          + "--socket \(choice.path.shellQuoted)"
     }
     return switch ownership.membership {
     case .afterLogin, .inSession: "newgrp \(ownership.group.shellQuoted)"
     case .none:
-      remedies.sudo + "adduser \(user.name.shellQuoted) \(ownership.group.shellQuoted); "
+      remedies.sudo + "usermod -aG \(ownership.group.shellQuoted) \(user.name.shellQuoted); "
         + "newgrp \(ownership.group.shellQuoted)"
     }
   }

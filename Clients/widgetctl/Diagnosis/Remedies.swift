@@ -68,6 +68,21 @@ struct Remedies {
       + "restart widgetd.socket widgetd.service"
   }
 
+  /// Removes a file, or a folder with its contents, that is in the place of the socket. The command
+  /// asks before each removal.
+  var removeFile: String {
+    (choice.manager == .user ? "" : sudo) + "rm -ri \(choice.path.shellQuoted)"
+  }
+
+  /// Searches the messages of the kernel.
+  var kernelLog: String {
+    switch facts.units[.system] ?? .absent {
+    // Without systemd, there is no journal.
+    case .absent: sudo + "dmesg | grep -i widgetd"
+    case .timedOut, .known: sudo + "journalctl -k -g widgetd"
+    }
+  }
+
   /// The callers must not use it for a systemd or for process 1.
   func kill(_ signal: String, _ listener: Facts.Listener) -> String {
     (listener.uid == user.uid ? "" : sudo) + "kill -\(signal) \(listener.pid)"
@@ -100,23 +115,53 @@ struct Remedies {
     if listener.isSystemd { return ofOther(listener) }
     // The kernel does not allow to end process 1 from within its container.
     guard listener.mayBeDaemon, listener.pid != 1 else { return whoHasIt }
-    return kill("KILL", listener) + "; " + byHand
+    return replace("KILL", listener)
+  }
+
+  /// Ends a daemon without a service manager, and starts another one in its place. Until its end, the
+  /// first one has the locks of the socket and of the store, so the second one would refuse to start.
+  func replace(_ signal: String, _ daemon: Facts.Listener) -> String {
+    // The parent of process 1 is outside the container, so no command in it can start another one.
+    guard daemon.pid != 1 else { return whoHasIt }
+    // A daemon drains for seconds. A process whose parent does not notice its end stays for ever.
+    return kill(signal, daemon) + "; timeout 90 tail --pid=\(daemon.pid) -f /dev/null; "
+      + byHand(as: (daemon.uid, daemon.owner))
   }
 
   /// Whether a process has the socket, so that no other daemon can use it.
   private var isListening: Bool { facts.isReached || facts.connection == .failed(.backlogFull) }
 
-  /// Starts a daemon without a service manager.
+  /// Starts a daemon without a service manager, as the owner of the former one's socket.
   var byHand: String {
     // Without an option for the socket, the daemon makes the user's socket, which clients look for
     // first.
     if choice.why == .nowhere, choice.user != nil { return "widgetd" }
-    guard choice.manager != .system else {
-      return sudo + "widgetd --socket \(choice.path.shellQuoted)"
+    if case .socket(let ownership) = facts.file {
+      return byHand(as: (ownership.uid, ownership.owner))
     }
+    guard choice.manager != .system else { return byHand(as: (0, "root")) }
+    return byHand(as: (user.uid, user.name))
+  }
+
+  /// - Parameter owner: the user who has the daemon's lock and store. Other users cannot use them.
+  private func byHand(as owner: (uid: UInt32, name: String)) -> String {
+    let command = "widgetd --socket \(choice.path.shellQuoted)"
+    let start =
+      switch (owner.uid, user.isRoot) {
+      case (user.uid, _): command
+      case (0, _): sudo + command
+      // `su` sets $HOME, which has the store.
+      case (_, true): "su -s /bin/sh -c \(command.shellQuoted) \(owner.name.shellQuoted)"
+      case (_, false): "sudo -u \(Remedies.sudoUser(owner.uid, owner.name)) \(command)"
+      }
+    guard choice.manager != .system else { return start }
     // With another folder, the daemon begins with another store, and the widgets seem to be lost.
     // The note is a comment of the shell, so nothing sticks to the path.
-    return "widgetd --socket \(choice.path.shellQuoted)  "
-      + "# with the same --state-directory as before, if it had one"
+    return start + "  # with the same --state-directory as before, if it had one"
+  }
+
+  /// A user for `sudo -u`, which takes a number only after `#`.
+  static func sudoUser(_ uid: UInt32, _ name: String) -> String {
+    (name.isEmpty || name == "\(uid)" ? "#\(uid)" : name).shellQuoted
   }
 }

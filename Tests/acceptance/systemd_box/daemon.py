@@ -151,7 +151,7 @@ def diagnosis(check, machine, _):
     found = doctor(user="patient").get("permission", {})
     check.that("diagnosis: a user outside the group is told how to join it",
                found["grade"] == "fail" and found.get("mend")
-               == "sudo adduser patient widgetd-clients; newgrp widgetd-clients", found)
+               == "sudo usermod -aG widgetd-clients patient; newgrp widgetd-clients", found)
     machine.run("usermod", "-aG", "widgetd-clients", "patient")
     found = doctor("setpriv", "--reuid=patient", "--regid=patient", "--clear-groups")["permission"]
     check.that("diagnosis: one who joined after the login is told to log in again",
