@@ -184,9 +184,8 @@ struct SendCommand: AsyncParsableCommand {
       }
       var values = ValueMap()
       if case .map(let map)? = payload["values"] { values = map }
-      for file in files {
-        values[file.name] = .string(try await Upload.run(file.path, session))
-      }
+      let blobs = try await Upload.run(files.map(\.path), session)
+      for (file, blob) in zip(files, blobs) { values[file.name] = .string(blob) }
       payload["values"] = .map(values)
     }
     let request = SendEventRequest(

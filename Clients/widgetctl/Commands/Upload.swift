@@ -10,8 +10,37 @@ enum Upload {
     "json": "application/json", "mp3": "audio/mpeg", "mp4": "video/mp4", "zip": "application/zip",
   ]
 
+  /// Uploads the files of one event. If one fails, the daemon keeps none of them.
+  ///
+  /// - Returns: the blobs' ids, in the order of the paths.
+  static func run(_ paths: [String], _ session: Session) async throws -> [String] {
+    try await all(paths, upload: { try await run($0, session) }) { blob in
+      // A task of its own, because cancellation may be the reason.
+      await Task {
+        let options = CallOptions(timeout: .seconds(2))
+        _ = try? await session.client.deleteBlob(DeleteBlobRequest(blobID: blob), options: options)
+      }
+      .value
+    }
+  }
+
+  /// Uploads files one after the other. If one fails, deletes the others: nobody can use them, and they
+  /// count in the user's quota.
+  static func all(
+    _ paths: [String], upload: (String) async throws -> String, delete: (String) async -> Void
+  ) async throws -> [String] {
+    var blobs: [String] = []
+    do {
+      for path in paths { blobs.append(try await upload(path)) }
+    } catch {
+      for blob in blobs { await delete(blob) }
+      throw error
+    }
+    return blobs
+  }
+
   /// - Returns: the blob's id.
-  static func run(_ path: String, _ session: Session) async throws -> String {
+  private static func run(_ path: String, _ session: Session) async throws -> String {
     // Do not block on a pipe without a writer.
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else { throw failure(path) }

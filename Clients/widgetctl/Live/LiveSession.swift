@@ -430,8 +430,10 @@ struct LiveSession {
   /// Uploads the event's files. Returns the payload with blob ids in place of their paths.
   private func payload(of event: LiveEvent) async throws -> ValueMap {
     var payload = event.payload
-    for (name, path) in event.files {
-      let blob = Value.string(try await Upload.run(path, session))
+    let files = Array(event.files)
+    let blobs = try await Upload.run(files.map { $0.value }, session)
+    for ((name, _), id) in zip(files, blobs) {
+      let blob = Value.string(id)
       if case .map(var values)? = payload["values"] {
         values[name] = blob
         payload["values"] = .map(values)
