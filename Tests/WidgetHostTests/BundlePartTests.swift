@@ -80,7 +80,7 @@ struct BundlePartTests {
     sources.remove(a)
     standing.remove(a)
     let version = standing.version
-    sources.failed(a, 0, countsAttempts: true)
+    sources.failed(a, 0)
     standing.set(a, .source(0), StandingFailure(status: ActionStatus(), names: [], isCaught: false))
     #expect(sources[a, 0] == nil && sources[a].isEmpty)
     #expect(standing[a].isEmpty && standing.version == version)

@@ -62,7 +62,7 @@ extension BundleInstance {
     if isMissing {
       sources.missed(id, index)
     } else {
-      sources.succeeded(id, index, message: message, countsAttempts: true)
+      sources.succeeded(id, index, message: message)
     }
     widgets.touch(id)
     return true
