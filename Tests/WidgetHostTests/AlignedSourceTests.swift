@@ -52,7 +52,8 @@ struct AlignedSourceTests {
     #expect(wait(scene) == .seconds((16 - hours) * 3_600))
   }
 
-  @Test func `a small difference of the clocks, or the time that passes, moves no reading`() throws {
+  @Test func `a small difference of the clocks, or the time that passes, moves no reading`() throws
+  {
     var scene = try scene()
     step(&scene, .milliseconds(900))
     #expect(wait(scene) == .seconds(16 * 3_600))

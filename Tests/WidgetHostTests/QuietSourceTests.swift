@@ -100,7 +100,7 @@ struct QuietSourceTests {
     #expect(scene.status("s") == .string("failure"))
   }
 
-  @Test func `a source of signals waits without a failure when the bus is back without the service`()
+  @Test func `a source of signals waits without a failure if the bus is back without the service`()
     throws
   {
     var scene = try Scene(

@@ -186,7 +186,9 @@ import WidgetServer
     var limits = ServerLimits()
     limits.store.widgetBytesMax = 4_096
     try await withDaemon(limits: limits) { client in
-      let big = WidgetSpec("big", of: Item.self) { $0.title = String(repeating: "x", count: 10_000) }
+      let big = WidgetSpec("big", of: Item.self) {
+        $0.title = String(repeating: "x", count: 10_000)
+      }
       let provider = runner(Item { _, _ in "" }, [big] + specs("small"), client)
       let run = Task { try await provider.run() }
       try await untilAll(["small"], in: client, refreshes: 1)
@@ -221,7 +223,9 @@ import WidgetServer
     var limits = ServerLimits()
     limits.store.widgetBytesMax = 4_096
     try await withDaemon(limits: limits) { client in
-      let big = WidgetSpec("big", of: Item.self) { $0.title = String(repeating: "x", count: 10_000) }
+      let big = WidgetSpec("big", of: Item.self) {
+        $0.title = String(repeating: "x", count: 10_000)
+      }
       let item = Item { id, _ in id == "long" ? String(repeating: "x", count: 10_000) : "" }
       let provider = runner(item, [big] + specs("long", "small"), client)
       await #expect { try await provider.runOnce() } throws: {

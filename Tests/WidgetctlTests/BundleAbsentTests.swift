@@ -82,8 +82,7 @@ import WidgetModel
     #expect(remark?.isRefusal == false)
   }
 
-  @Test func `without a host, only a file that still has the part is a reason for a refusal`() throws
-  {
+  @Test func `without a host, only a file that has the part is a reason for a refusal`() throws {
     defer { try? FileManager.default.removeItem(atPath: root) }
     let refusal = BundleOutlook.claimed(Samples.kind("gauge"), by: "bundle/old")
     let old = shown("old", in: "old")

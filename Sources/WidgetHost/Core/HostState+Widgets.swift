@@ -90,8 +90,8 @@ extension HostState {
               + " and column: at most 20 of each, and the number of earlier values that are gone."),
           Field(
             name: lossesKey, type: .map(.any), defaultValue: .map([:]),
-            summary: "The newest remarks about values that are gone with removed widgets (lines), the"
-              + " number of earlier ones (earlier), the numbers of dropped events (drops) with their"
+            summary: "The newest remarks about values that are gone with removed widgets (lines),"
+              + " the number of earlier ones (earlier), the numbers of dropped events (drops) with their"
               + " epoch (epoch), and the digest of the file (file). The next host shows them until"
               + " the file changes."),
           Field(
