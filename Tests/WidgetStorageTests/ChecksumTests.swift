@@ -63,7 +63,8 @@ import WidgetModel
     ("UPDATE lost_events SET last = 5 WHERE kind = 'clock'", "table lost_events, row 'clock'"),
     ("UPDATE theme SET checksum = 0", "table theme, row 'overrides'"),
     (
-      "UPDATE refresh_budgets SET left_thousandths = 9000", "table refresh_budgets, row 'clock'"
+      "UPDATE refresh_budgets SET left_thousandths = 9000 WHERE kind = 'clock'",
+      "table refresh_budgets, row 'clock'"
     ),
     // Old tokens would resume although removals are forgotten.
     ("UPDATE state SET compact_revision = 5", "table state, row '1'"),
