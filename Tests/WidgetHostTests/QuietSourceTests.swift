@@ -56,6 +56,34 @@ struct QuietSourceTests {
     #expect(scene.status("s") == .string("running"))
   }
 
+  @Test func `a program that waits long for its server, and ends, must last long each time`() throws {
+    var scene = try scene("command: [tail], lines: true")
+    for _ in 0..<2 {
+      let program = try begun(&scene)
+      scene.pass(.seconds(360))
+      scene.tell(.failed(program, QuietSourceTests.ended))
+      scene.pass(.seconds(1))
+    }
+    _ = try begun(&scene)
+    scene.pass(.seconds(298))
+    #expect(scene.status("s") == .string("failure"))
+    scene.pass(.seconds(3))
+    #expect(scene.status("s") == .string("running"))
+  }
+
+  @Test func `a window manager has the time for its answer before it counts as working`() throws {
+    var scene = try scene("socket: {path: /run/s, format: i3, subscribe: [window]}", parse: "json")
+    let first = try begun(&scene)
+    say(&scene, first, "1")
+    scene.tell(.failed(first, QuietSourceTests.ended))
+    scene.pass(.seconds(1))
+    _ = try begun(&scene)
+    scene.pass(.seconds(13))
+    #expect(scene.status("s") == .string("failure"))
+    scene.pass(.seconds(2))
+    #expect(scene.status("s") == .string("running"))
+  }
+
   @Test func `a result that the filter drops ends the failure of the former connection`() throws {
     var scene = try scene("socket: /run/s, filter: result.size() > 1")
     let first = try begun(&scene)
@@ -98,6 +126,59 @@ struct QuietSourceTests {
     _ = try begun(&scene)
     scene.pass(.seconds(1_000))
     #expect(scene.status("s") == .string("failure"))
+  }
+
+  @Test(arguments: ["", ", optional: true"])
+  func `a first answer that the filter drops ends the failure of a window manager's connection`(
+    key: String
+  ) throws {
+    var scene = try scene(
+      "socket: {path: /run/s, format: i3, request: focused, subscribe: [window]},"
+        + " filter: result.type == \"con\"\(key)", parse: "json")
+    scene.tell(.failed(try begun(&scene), QuietSourceTests.ended))
+    #expect(scene.status("s") == .string(key.isEmpty ? "failure" : "missing"))
+    scene.pass(.seconds(1))
+    say(&scene, try begun(&scene), "{\"type\": \"workspace\"}")
+    #expect(scene.status("s") == .string("running") && scene.widget?.error == nil)
+    #expect(scene.instance.failures.isEmpty)
+  }
+
+  private func properties() throws -> Scene {
+    try Scene(
+      """
+      data: {n: 0}
+      sources:
+        s:
+          dbus: {name: org.x.P, path: /, interface: org.x.I, properties: [Level]}
+          filter: result.Level != 0
+          set: {n: int(result.Level)}
+      """, permissions: "{dbus: [org.x.P]}")
+  }
+
+  private func give(_ scene: inout Scene, _ request: RequestID, _ level: Value) {
+    scene.tell(.value(request, .map(["Level": level])))
+  }
+
+  @Test func `properties that the filter drops end the failure of the former connection`() throws {
+    var scene = try properties()
+    scene.tell(.failed(try need(scene.busRequest()).id, QuietSourceTests.ended))
+    #expect(scene.status("s") == .string("failure"))
+    scene.pass(.seconds(1))
+    give(&scene, try need(scene.busRequest()).id, .int(0))
+    #expect(scene.status("s") == .string("running") && scene.instance.failures.isEmpty)
+  }
+
+  @Test func `properties that the filter drops end the absence of the service`() throws {
+    var scene = try properties()
+    let request = try need(scene.busRequest()).id
+    give(&scene, request, .string("wrong"))
+    #expect(scene.status("s") == .string("failure"))
+    give(&scene, request, .int(0))
+    #expect(scene.status("s") == .string("failure"), "the wrong value still counts")
+    scene.tell(.absent(request, Failure("NOT_FOUND", "no program has the name org.x.P")))
+    #expect(scene.status("s", "code") == .string("NOT_FOUND"))
+    give(&scene, request, .int(0))
+    #expect(scene.status("s") == .string("running") && scene.instance.failures.isEmpty)
   }
 
   @Test func `a source of signals waits without a failure if the bus is back without the service`()

@@ -51,8 +51,14 @@ extension BundleInstance {
         try ResultParsing.value(
           of: bytes, as: source.parse, hint: path ?? "", mayBeBlank: path == nil))
     } catch {
-      sourceFailed(id, index, error)
+      resultFailed(id, index, error)
     }
+  }
+
+  /// The bundle could not process a result.
+  private mutating func resultFailed(_ id: WidgetID, _ index: Int, _ failure: Failure) {
+    sources.set(id, index, hasWrongResult: true)
+    sourceFailed(id, index, failure)
   }
 
   /// A single reading has given a value.
@@ -68,8 +74,8 @@ extension BundleInstance {
       trace(id, .source, source.name, "result: \(BundleInstance.shape(result))")
       guard try holds(source.filter, try moment(id, result: result)) else {
         trace(id, .source, source.name, "is ignored: `filter` is false")
-        // The result shows that a connection is back.
-        if timers[.quiet(id, index)] != nil { quietIsOver(id, index) }
+        // The result shows that a connection is back. It does not replace a wrong result.
+        if !state(id, index).hasWrongResult { quietIsOver(id, index) }
         return
       }
       tellLife(.ready, of: source.name, id)
@@ -82,7 +88,7 @@ extension BundleInstance {
       }
       succeeded(id, index, source, message)
     } catch {
-      sourceFailed(id, index, error)
+      resultFailed(id, index, error)
     }
   }
 

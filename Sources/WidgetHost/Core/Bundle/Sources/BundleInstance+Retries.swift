@@ -52,7 +52,9 @@ extension BundleInstance {
   /// A program or a connection begins after a failure. It can work without giving a result for long.
   mutating func awaitQuiet(_ id: WidgetID, _ index: Int, _ source: Source) {
     guard source.canBeQuiet, isDown(id, index, source) else { return }
-    let wait = max(limits.quietAfter, state(id, index).quietLeast)
+    // A window manager that hangs fails after the time for its answer.
+    let answer = source.asksWindowManager ? limits.socketTimeout : .zero
+    let wait = max(answer + limits.quietAfter, state(id, index).quietLeast)
     timers.set(.quiet(id, index), at: now.uptime + wait)
   }
 
@@ -83,6 +85,7 @@ extension BundleInstance {
 
   mutating func serviceIsAbsent(_ id: WidgetID, _ index: Int, _ failure: Failure) {
     guard let source = source(id, index) else { return }
+    sources.set(id, index, hasWrongResult: false)
     // A source of signals waits for its service, which is a state only if it is optional.
     if source.isOfSignals, !source.isOptional {
       return waitForResults(id, index, source, because: "waits for its service")
@@ -115,6 +118,11 @@ extension Failure {
 extension Source {
   fileprivate var isOfSignals: Bool {
     if case .bus(let input) = input, case .signal = input.work { true } else { false }
+  }
+
+  /// Whether each new connection begins with a request to i3 or sway, which has a timeout.
+  fileprivate var asksWindowManager: Bool {
+    if case .socket(let socket) = input { socket.i3 != nil } else { false }
   }
 
   /// Whether each new connection begins with a result, or with news about the service.

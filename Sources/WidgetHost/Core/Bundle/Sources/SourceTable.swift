@@ -48,6 +48,8 @@ struct SourceState: Sendable {
   fileprivate(set) var started: Duration?
   /// Whether the running program or connection has given a result.
   fileprivate(set) var hasGiven = false
+  /// Whether the bundle could not process the last result of the running program or connection.
+  fileprivate(set) var hasWrongResult = false
   /// The shortest time without a result or a failure after which the next program or connection
   /// counts as working.
   fileprivate(set) var quietLeast = Duration.zero
@@ -127,6 +129,7 @@ struct SourceTable: Sendable {
       $0.lastRead = now
       $0.started = now
       $0.hasGiven = false
+      $0.hasWrongResult = false
     }
   }
 
@@ -146,11 +149,18 @@ struct SourceTable: Sendable {
   /// The running program or connection has given a result.
   mutating func gave(_ id: WidgetID, _ index: Int) { change(id, index) { $0.hasGiven = true } }
 
+  /// Notes whether the bundle could not process the last result. The end of a service makes this
+  /// result obsolete.
+  mutating func set(_ id: WidgetID, _ index: Int, hasWrongResult: Bool) {
+    change(id, index) { $0.hasWrongResult = hasWrongResult }
+  }
+
   /// A program or connection has ended after this time. If it ended without a result, it may never
-  /// have worked, such as a program that waits for its server. Then the next one must last longer.
+  /// have worked, such as a program that waits for its server. Then the next one must last longer, up
+  /// to `quietMax`.
   mutating func lasted(_ id: WidgetID, _ index: Int, _ time: Duration, quietMax: Duration) {
     change(id, index) {
-      $0.quietLeast = $0.hasGiven || time > quietMax ? .zero : min(time * 2, quietMax)
+      $0.quietLeast = $0.hasGiven ? .zero : min(min(time, quietMax) * 2, quietMax)
     }
   }
 
