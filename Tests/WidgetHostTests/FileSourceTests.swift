@@ -190,6 +190,75 @@ struct FileSourceTests {
       ])
   }
 
+  @Test func `a missing file that cannot be watched names both reasons, and is read again`()
+    throws
+  {
+    var scene = try Scene(
+      """
+      data: {n: ""}
+      sources: {f: {file: "${bundle}/f", set: {n: result}}}
+      """)
+    let watch = try need(scene.fileWatch())
+    let gone = Failure("NOT_FOUND", "there is no file")
+    scene.tell(.failed(try need(scene.fileRequest()).id, gone))
+    scene.pass(.seconds(100))
+    #expect(scene.fileRequest() == nil, "the watch tells when it appears")
+    scene.tell(.unwatched(watch.id, FileSourceTests.full))
+    scene.tell(.failed(try need(scene.fileRequest()).id, gone))
+    #expect(scene.status("f", "code") == .string("NOT_FOUND"))
+    #expect(
+      scene.status("f", "message")
+        == .string("there is no file; /bundles/b/f cannot be watched"))
+    // The file appears, and nobody tells the host.
+    scene.pass(.seconds(2))
+    try scene.print(scene.fileRequest()?.id, "1")
+    #expect(scene["n"] == .string("1"))
+    #expect(scene.status("f", "message") == .string("/bundles/b/f cannot be watched"))
+    #expect(scene.status("f", "code") == .string("RESOURCE_EXHAUSTED"))
+    scene.pass(.seconds(1_000))
+    #expect(scene.fileRequest() == nil)
+  }
+
+  @Test func `a mistake in a file that cannot be watched ends when the file is mended`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources: {f: {file: "${bundle}/f", parse: json, set: {n: int(result)}}}
+      """)
+    let watch = try need(scene.fileWatch())
+    scene.tell(.unwatched(watch.id, FileSourceTests.full))
+    try scene.print(scene.fileRequest()?.id, "{")
+    scene.pass(.seconds(2))
+    try scene.print(scene.fileRequest()?.id, "{")
+    #expect(scene.status("f", "code") == .string("INVALID_ARGUMENT"))
+    guard case .string(let message)? = scene.status("f", "message") else {
+      Issue.record("no message")
+      return
+    }
+    #expect(message.hasSuffix("; /bundles/b/f cannot be watched"))
+    scene.pass(.seconds(2))
+    try scene.print(scene.fileRequest()?.id, "7")
+    #expect(scene["n"] == .int(7) && scene.status("f", "code") == .string("RESOURCE_EXHAUSTED"))
+  }
+
+  @Test func `an optional file that cannot be watched is read again while it is missing`() throws {
+    var scene = try Scene(
+      """
+      data: {n: x}
+      sources: {f: {file: "${bundle}/f", optional: true, set: {n: result}}}
+      """)
+    let watch = try need(scene.fileWatch())
+    scene.tell(.unwatched(watch.id, FileSourceTests.full))
+    let gone = Failure("NOT_FOUND", "there is no file")
+    for _ in 0..<3 {
+      scene.tell(.failed(try need(scene.fileRequest()).id, gone))
+      scene.pass(.seconds(4))
+    }
+    try scene.print(scene.fileRequest()?.id, "1")
+    #expect(scene["n"] == .string("1"))
+    #expect(scene.status("f", "code") == .string("RESOURCE_EXHAUSTED"))
+  }
+
   @Test func `an optional file that is missing and cannot be watched is a failure`() throws {
     var scene = try Scene(
       """

@@ -56,7 +56,9 @@ struct QuietSourceTests {
     #expect(scene.status("s") == .string("running"))
   }
 
-  @Test func `a program that waits long for its server, and ends, must last long each time`() throws {
+  @Test func `a program that waits long for its server, and ends, must last long each time`()
+    throws
+  {
     var scene = try scene("command: [tail], lines: true")
     for _ in 0..<2 {
       let program = try begun(&scene)

@@ -65,6 +65,50 @@ struct SourceRetryTests {
     #expect(scene.anyRequest() == nil)
   }
 
+  @Test func `a program that takes long to fail rests five times as long, but not beyond every`()
+    throws
+  {
+    var scene = try scene("command: [cat], every: 1h")
+    let late = Failure("DEADLINE_EXCEEDED", "late")
+    for _ in 0..<2 {
+      let program = try need(scene.program())
+      scene.pass(.seconds(120))
+      scene.tell(.failed(program.id, late))
+      scene.pass(.seconds(599))
+      #expect(scene.program() == nil)
+      scene.pass(.seconds(1))
+    }
+    let program = try need(scene.program())
+    scene.pass(.seconds(1_200))
+    scene.tell(.failed(program.id, late))
+    scene.pass(.seconds(2_400))
+    #expect(scene.program() != nil)
+  }
+
+  @Test func `a service that does not answer for long is asked again soon`() throws {
+    var scene = try scene(SourceRetryTests.call)
+    let call = try need(scene.busRequest())
+    scene.pass(.seconds(25))
+    scene.tell(.failed(call.id, Failure("DEADLINE_EXCEEDED", "late")))
+    scene.pass(.seconds(1))
+    #expect(scene.busRequest() != nil)
+  }
+
+  @Test func `a missing file of auth is looked for at the times of every, and a server is not`()
+    throws
+  {
+    for (code, isSoon) in [("NOT_FOUND", true), ("UNAVAILABLE", false)] {
+      var scene = try scene("http: {url: \"http://h/\"}, every: 10s")
+      for _ in 0..<8 {
+        scene.tell(.failed(try need(scene.webRequest()).id, Failure(code, "no token")))
+        scene.pass(isSoon ? .seconds(10) : .seconds(300))
+      }
+      scene.tell(.failed(try need(scene.webRequest()).id, Failure(code, "no token")))
+      scene.pass(.seconds(10))
+      #expect((scene.webRequest() != nil) == isSoon, "\(code)")
+    }
+  }
+
   @Test func `a missing path in the widget's data is not asked for again and again`() throws {
     var scene = try Scene(
       """

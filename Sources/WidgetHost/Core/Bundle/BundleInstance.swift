@@ -363,8 +363,9 @@ public struct BundleInstance: Sendable {
   private mutating func take(_ failure: Failure, for request: RequestID) {
     switch requests.end(request) {
     case .source(let id, let index):
+      let asked = readingTime(id, index)
       sources.ended(id, index)
-      sourceFailed(id, index, failure.ofInput)
+      sourceFailed(id, index, failure.ofInput, asked: asked)
       readAgainIfWanted(id, index)
     case .continuous(let id, let index): continuousEnded(id, index, failure)
     case .patch(let id): changeRefused(id, request, failure)

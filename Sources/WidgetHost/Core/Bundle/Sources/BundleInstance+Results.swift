@@ -11,6 +11,7 @@ extension BundleInstance {
   }
 
   mutating func sourceAnswered(_ id: WidgetID, _ index: Int, _ answer: WebAnswer) {
+    let asked = readingTime(id, index)
     sources.ended(id, index)
     guard let source = source(id, index) else { return }
     switch answer.status {
@@ -35,7 +36,7 @@ extension BundleInstance {
         sourceFailed(id, index, error)
       }
     default:
-      sourceFailed(id, index, Failure(answer, source.parse))
+      sourceFailed(id, index, Failure(answer, source.parse), asked: asked)
     }
     readAgainIfWanted(id, index)
   }
@@ -108,16 +109,23 @@ extension BundleInstance {
     return try? text(template, moment)
   }
 
-  mutating func sourceFailed(_ id: WidgetID, _ index: Int, _ failure: Failure) {
+  /// - Parameter asked: the time that the input took to fail; nil if it was not asked, or if it gave
+  ///   a result.
+  mutating func sourceFailed(
+    _ id: WidgetID, _ index: Int, _ failure: Failure, asked: Duration? = nil
+  ) {
     guard let source = source(id, index), let facts = facts(of: id) else { return }
     timers.cancel(.quiet(id, index))
-    if source.isMissing(failure) { return sourceMissing(id, index, source, failure) }
+    if source.isMissing(failure) { return sourceMissing(id, index, source, failure, asked) }
     trace(id, .source, source.name, "fails: \(failure)")
+    var message = failure.message
+    // The end of the failure can stay unnoticed, too.
+    if let watch = unwatched(id, index, source) { message += "; \(watch.message)" }
     setFailure(
       id, source.name,
       ActionStatus(
         state: .failure, title: title(of: source, id) ?? facts.failureTitle(source.name),
-        message: failure.message, code: failure.code),
+        message: message, code: failure.code),
       cause: state(id, index).isDemanded ? .request : .time)
     sources.failed(id, index)
     switch source.input {
@@ -126,19 +134,19 @@ extension BundleInstance {
     default: break
     }
     widgets.touch(id)
-    retry(id, index, source, after: failure)
+    retry(id, index, source, after: failure, asked: asked)
   }
 
   /// Handles a missing input of an optional source. A missing input is a state, not a failure.
   private mutating func sourceMissing(
-    _ id: WidgetID, _ index: Int, _ source: Source, _ failure: Failure
+    _ id: WidgetID, _ index: Int, _ source: Source, _ failure: Failure, _ asked: Duration?
   ) {
     guard let facts = facts(of: id) else { return }
     trace(id, .source, source.name, "is missing: \(failure.message)")
-    if isUnwatched(id, index, source) {
+    if unwatched(id, index, source) != nil {
       clearData(of: source, id, index, facts)
       _ = showUnwatched(id, index, source, "", isMissing: true)
-      return
+      return retry(id, index, source, after: failure, asked: asked)
     }
     setStatus(
       id, source.name,
@@ -151,7 +159,7 @@ extension BundleInstance {
     if case .socket = source.input, let path = state(id, index).missingPath {
       watch(id, index, path)
     }
-    retry(id, index, source, after: failure)
+    retry(id, index, source, after: failure, asked: asked)
   }
 
   /// If an input disappears, the data of its source is no longer valid, so the keys get their

@@ -6,21 +6,38 @@ import WidgetModel
 // A failure is transient if it can end without a change of the bundle or of the widget: the input is
 // missing, does not answer, has ended, or there is no room. The host retries the source with the
 // backoff. Other failures are not retried: a mistake in the file, a missing permission, an answer
-// that is wrong or refused.
+// that is wrong or refused. But if the host cannot watch the file of a source, and the source has no
+// interval, nothing else would tell when the failure has ended. So the host retries this source.
 extension BundleInstance {
+  /// A program that fails rests for at least this multiple of the time that it took.
+  private static let restFactor = 5
+
+  /// - Parameter asked: the time that the input took to fail; nil if it was not asked, or if it gave
+  ///   a result.
   mutating func retry(
-    _ id: WidgetID, _ index: Int, _ source: Source, after failure: Failure
+    _ id: WidgetID, _ index: Int, _ source: Source, after failure: Failure, asked: Duration?
   ) {
-    guard failure.isTransient, !waiting.contains(id) else { return }
+    let isUnwatched = unwatched(id, index, source) != nil
+    guard failure.isTransient || isUnwatched, !waiting.contains(id) else { return }
     if source.isContinuous { return begin(again: id, index, source) }
     let state = state(id, index)
-    // The watch of a missing file or folder tells when it appears.
-    guard failure.code != "NOT_FOUND" || state.watch == nil else { return }
-    let retry = now.uptime + backoff(state.attempts)
+    // A watch that works tells when a missing file or folder appears.
+    if failure.code == "NOT_FOUND", let watch = state.watch, watch.failure == nil { return }
+    var wait = backoff(state.attempts)
+    if case .command = source.input, let asked { wait = max(wait, asked * BundleInstance.restFactor) }
+    let retry = now.uptime + wait
     let key = TimerKey.source(id, index)
-    // A server that fails is asked less and less often, however short the interval is.
-    if case .http = source.input { return timers.set(key, at: retry) }
+    // A server that fails is asked less and less often, however short the interval is. If the file of
+    // `auth` is missing, the server was not asked.
+    if case .http = source.input, asked != nil, failure.code != "NOT_FOUND" {
+      return timers.set(key, at: retry)
+    }
     timers.set(key, at: min(timers[key] ?? retry, retry))
+  }
+
+  /// The time since the last reading began.
+  func readingTime(_ id: WidgetID, _ index: Int) -> Duration {
+    now.uptime - (state(id, index).started ?? now.uptime)
   }
 
   /// Starts a program or a connection again after the backoff.
@@ -38,7 +55,7 @@ extension BundleInstance {
 
   /// A program or a connection has ended, which is always retried.
   mutating func continuousEnded(_ id: WidgetID, _ index: Int, _ failure: Failure) {
-    let lasted = now.uptime - (state(id, index).started ?? now.uptime)
+    let lasted = readingTime(id, index)
     sources.ended(id, index)
     sources.lasted(id, index, lasted, quietMax: limits.backoffMax)
     if lasted >= limits.steadyAfter { sources.set(id, index, attempts: 0) }

@@ -39,9 +39,9 @@ extension BundleInstance {
     return "the host notices changes only at the times of `every`: \(failure.message)"
   }
 
-  /// Whether changes of the source's file stay unnoticed.
-  func isUnwatched(_ id: WidgetID, _ index: Int, _ source: Source) -> Bool {
-    source.interval == nil && state(id, index).watch?.failure != nil
+  /// The reason why changes of the source's file stay unnoticed; nil if they are noticed.
+  func unwatched(_ id: WidgetID, _ index: Int, _ source: Source) -> Failure? {
+    source.interval == nil ? state(id, index).watch?.failure : nil
   }
 
   /// Shows that changes of the source's file stay unnoticed, in place of the result of a reading.
@@ -50,9 +50,9 @@ extension BundleInstance {
   mutating func showUnwatched(
     _ id: WidgetID, _ index: Int, _ source: Source, _ message: String, isMissing: Bool = false
   ) -> Bool {
-    guard isUnwatched(id, index, source), let failure = state(id, index).watch?.failure,
-      let facts = facts(of: id)
-    else { return false }
+    guard let failure = unwatched(id, index, source), let facts = facts(of: id) else {
+      return false
+    }
     setFailure(
       id, source.name,
       ActionStatus(

@@ -44,7 +44,7 @@ struct SourceState: Sendable {
   fileprivate(set) var isConditional = false
   /// The message after the last reading.
   fileprivate(set) var message = ""
-  /// The start of the continuous program.
+  /// The start of the last reading, or of the continuous program.
   fileprivate(set) var started: Duration?
   /// Whether the running program or connection has given a result.
   fileprivate(set) var hasGiven = false
