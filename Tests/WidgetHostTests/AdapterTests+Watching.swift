@@ -178,6 +178,18 @@ extension AdapterTests {
     watcher.close()
   }
 
+  @Test(arguments: [
+    (65_536, "fs.inotify.max_user_watches=131072`"),
+    (1_048_576, "fs.inotify.max_user_watches=2097152`"),
+    (nil, "raise the limit in /proc/sys/fs/inotify/max_user_watches"),
+    (Int.max, "raise the limit in /proc/sys/fs/inotify/max_user_watches"),
+  ] as [(Int?, String)])
+  func `the remedy for missing watches raises the limit of this machine`(
+    limit: Int?, end: String
+  ) {
+    #expect(FileWatcher.remedy(watchesMax: limit).hasSuffix(end))
+  }
+
   @Test func `a file is reported when its moved folder leaves it without a watch`() async throws {
     makeFolders("deep")
     try folder.write("deep/f", "1")

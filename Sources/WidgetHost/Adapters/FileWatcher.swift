@@ -260,9 +260,27 @@ final class FileWatcher: Sendable {
     }
     return Failure(
       "RESOURCE_EXHAUSTED",
-      "\(path) cannot be watched for changes: this user has no inotify watches left; raise the"
-        + " limit, for example with `sudo sysctl fs.inotify.max_user_watches=524288`",
+      "\(path) cannot be watched for changes: this user has no inotify watches left;"
+        + " \(remedy(watchesMax: watchesMax()))",
       isTransient: true)
+  }
+
+  private static let watchesMaxPath = "/proc/sys/fs/inotify/max_user_watches"
+
+  /// The kernel's limit; nil if it cannot be read.
+  private static func watchesMax() -> Int? {
+    guard let bytes = try? FileReading.read(path: watchesMaxPath, bytesMax: 64) else { return nil }
+    return Int(String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
+  }
+
+  /// The next step for a user without watches. Kernels choose the limit by the size of the memory, so
+  /// a constant could lower it.
+  static func remedy(watchesMax: Int?) -> String {
+    guard let watchesMax, watchesMax > 0, watchesMax <= Int(Int32.max) / 2 else {
+      return "raise the limit in \(watchesMaxPath)"
+    }
+    return "double the limit until the next boot with"
+      + " `sudo sysctl fs.inotify.max_user_watches=\(watchesMax * 2)`"
   }
 
   private func join(_ key: Key, _ link: Link, _ folder: String, _ state: inout State) {

@@ -54,32 +54,15 @@ extension Host {
   /// Reports folders of bundles, and folders in them, that the kernel does not watch, and those that
   /// it watches again.
   ///
-  /// - Returns: whether there are such folders.
-  func noteWatches(of keys: Set<FileWatcher.Key>) -> Bool {
-    let failures = keys.compactMap { key in watcher.failure(of: key).map { (key, $0.message) } }
-    let new = failures.filter { !unwatched.contains($0.0) }.map { $0.1 }.sorted()
-    let watched = unwatched.intersection(keys).subtracting(failures.map { $0.0 })
-    unwatched.formUnion(failures.map { $0.0 })
-    unwatched.subtract(watched)
-    if let first = new.first {
-      report(new.count == 1 ? first : "\(first) (and \(new.count - 1) more folders)")
-    }
-    if !watched.isEmpty, unwatched.isEmpty {
+  /// - Parameter removed: folders that are gone.
+  /// - Returns: whether the problems of the folders of bundles may have changed.
+  func noteWatches(of keys: Set<FileWatcher.Key>, removed: Set<FileWatcher.Key>) -> Bool {
+    let news = unwatched.look(at: keys, removed: removed) { watcher.failure(of: $0)?.message }
+    if let line = news.report { report(line) }
+    if news.areAllWatched {
       handle([.note("all folders of bundles are watched for changes again")])
     }
-    return !new.isEmpty || !watched.isEmpty
-  }
-
-  /// The reason why changes of bundles in a folder can stay unnoticed.
-  private func watchProblem(of root: String) -> String? {
-    let keys = unwatched.filter { key in
-      switch key {
-      case .request: false
-      case .root(let path): path == root
-      case .folder(let path): rootOfFolder[path] == root
-      }
-    }
-    return keys.compactMap { watcher.failure(of: $0)?.message }.min()
+    return news.hasChanged
   }
 
   /// The content of a folder that the host has looked into.
@@ -147,18 +130,21 @@ extension Host {
       )
     }
     guard !machine.isStopped else { return }
-    let haveWatchesChanged = noteWatches(of: keys)
+    var removed: Set<FileWatcher.Key> = []
+    if isRoot {
+      let paths = Set(all.map(\.path))
+      for path in before where !paths.contains(path) || BundleFolders.isUnwatchable(path) {
+        watcher.unwatch(.folder(path))
+        watchedFolders.remove(path)
+        removed.insert(.folder(path))
+      }
+    }
+    let haveWatchesChanged = noteWatches(of: keys, removed: removed)
     if isRoot || haveWatchesChanged {
       await lookAtRoots()
       guard !machine.isStopped else { return }
     }
     if isRoot {
-      let paths = Set(all.map(\.path))
-      for path in before where !paths.contains(path) || BundleFolders.isUnwatchable(path) {
-        watcher.unwatch(.folder(path))
-        unwatched.remove(.folder(path))
-        watchedFolders.remove(path)
-      }
       for (path, root) in all {
         rootOfFolder[path] = root
         guard !before.contains(path), !BundleFolders.isUnwatchable(path) else { continue }
@@ -211,7 +197,9 @@ extension Host {
       for root in roots { problems[root] = BundleFolders.problem(of: root, isUsual: isUsual) }
       return problems
     }
-    for root in roots where problems[root] == nil { problems[root] = watchProblem(of: root) }
+    for root in roots where problems[root] == nil {
+      problems[root] = unwatched.problem(of: root, rootOfFolder)
+    }
     handle(machine.looked(atRoots: problems, at: now))
   }
 

@@ -92,7 +92,7 @@ public actor Host {
   /// The folders in which bundles can be, that are watched.
   var watchedFolders: Set<String> = []
   /// The folders of bundles, and the folders in them, that the kernel does not watch now.
-  var unwatched: Set<FileWatcher.Key> = []
+  var unwatched = UnwatchedFolders()
   /// The folder of bundles that has, or had, each of these folders.
   var rootOfFolder: [String: String] = [:]
   private(set) var hasEnded = false
