@@ -43,6 +43,7 @@ extension FailureTests {
     Mention("has(status.feed) && status.feed.failed", isShown: true),
     Mention("status.feed.since != null", isShown: true),
     Mention("status.feed.state == \"failure\"", isShown: true),
+    Mention("status.feed.code == \"UNIMPLEMENTED\"", isShown: true),
     Mention("[status.feed].size() > 0", isShown: true),
     Mention("status[data.key].failed", isShown: true),
     Mention("status.exists(k, s, s.failed)", isShown: true),

@@ -1,8 +1,8 @@
-"""A program for notifications on D-Bus, as dunst or mako answers the bundle: fake_notifier.py ADDRESS NAME.
+"""A program for notifications on D-Bus, as dunst or mako answers the bundle: fake_notifier.py ADDRESS NAME [old].
 
 It prints a line when it has the name, and ends when its standard input does. It reports NAME as its
 name: with `dunst` and `mako` it has their interfaces. There are two notifications that wait, and
-one in the history.
+one in the history. An `old` mako has neither a history nor modes.
 """
 
 import sys
@@ -41,7 +41,7 @@ class Notifications(dbus.service.Object):
         self.is_paused = bool(value)
 
 
-class Mako(dbus.service.Object):
+class OldMako(dbus.service.Object):
     def __init__(self, bus):
         super().__init__(bus, "/fr/emersion/Mako")
         self.modes = ["default", "work"]
@@ -50,6 +50,8 @@ class Mako(dbus.service.Object):
     def ListNotifications(self):
         return [{"app-name": dbus.String("mail")}, {"app-name": dbus.String("chat")}]
 
+
+class Mako(OldMako):
     @dbus.service.method(MAKO, out_signature="aa{sv}")
     def ListHistory(self):
         return [{"app-name": dbus.String("mail")}]
@@ -68,7 +70,7 @@ def main():
     bus = dbus.bus.BusConnection(sys.argv[1])
     objects = [Notifications(bus, sys.argv[2])]
     if sys.argv[2] == "mako":
-        objects.append(Mako(bus))
+        objects.append((OldMako if "old" in sys.argv[3:] else Mako)(bus))
     bus.request_name(NOTIFICATIONS)
     loop = GLib.MainLoop()
     GLib.io_add_watch(sys.stdin, GLib.IO_HUP, lambda *_: loop.quit())
