@@ -20,7 +20,8 @@ public protocol Provider {
   /// The kinds.
   @WidgetsBuilder var widgets: Widgets { get }
   /// Widgets that should exist while this program is registered. Missing widgets are created.
-  /// Existing widgets keep people's changes. A widget that the daemon refuses is tried again.
+  /// Existing widgets keep people's changes. If the daemon refuses a widget for now, such as at a
+  /// limit, the program tries again. It does not retry a wrong or forbidden widget.
   var instances: [WidgetSpec] { get }
 }
 

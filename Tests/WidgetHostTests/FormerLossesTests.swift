@@ -34,6 +34,20 @@ struct FormerLossesTests {
     (state.standings.first?.remarks ?? []).filter { $0.hasPrefix("widget w ") }
   }
 
+  @Test(arguments: [Int64.max, .min])
+  func `a wrong number of earlier losses in the data of a bundle stops no host`(
+    count: Int64
+  ) throws {
+    let data: ValueMap = [
+      "file": .string("1"), "lines": .list([.string("a"), .string("b")]), "earlier": .int(count),
+    ]
+    var lines = try #require(FormerLosses(Value.map(data))).lines
+    lines.add("c", countMax: 1)
+    lines.add(earlier: lines, countMax: 1)
+    #expect(lines.newest == ["c"])
+    #expect(lines.earlierCount == (count > 0 ? LossLines.earlierCountMax : 4))
+  }
+
   @Test(arguments: [true, false], [true, false])
   func `the next host has the notes if the file has not changed`(
     isRead: Bool, isSame: Bool

@@ -42,6 +42,32 @@ struct SourceConditionTests {
     #expect(scene.connection() != nil)
   }
 
+  @Test(arguments: ["socket: /run/s", "http: {url: \"http://h/x\"}"])
+  func `a condition that fails later is a failure, and ends what is under way`(
+    source: String
+  ) throws {
+    var scene = try scene(source)
+    try scene.change { $0.data["url"] = .string("http://a") }
+    func request() -> RequestID? { scene.connection()?.id ?? scene.webRequest()?.id }
+    let first = try need(request())
+    #expect(scene.status("feed") == .string("running"))
+    try scene.change { $0.data["url"] = .null }
+    #expect(scene.status("feed") == .string("failure") && scene.widget?.error != nil)
+    #expect(scene.cancelled() == first)
+    let count = scene.patches.count
+    try scene.change { $0.data["note"] = .string("x") }
+    #expect(scene.patches.count == count, "it fails once")
+    try scene.change { $0.data["url"] = .string("http://b") }
+    #expect(request() != nil)
+  }
+
+  @Test func `a condition of a source that nobody has read does not fail`() throws {
+    var scene = try scene("http: {url: \"http://h/x\"}\n    start: false")
+    #expect(scene.widget?.error == nil)
+    try scene.change { $0.data["note"] = .string("x") }
+    #expect(scene.widget?.error == nil)
+  }
+
   @Test func `the failure of a condition ends when the condition becomes false`() throws {
     var scene = try scene()
     #expect(scene.widget?.error != nil)

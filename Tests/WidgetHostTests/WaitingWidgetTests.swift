@@ -230,6 +230,23 @@ struct WaitingWidgetTests {
     #expect(scene.program() == nil && scene.widget?.isStale == true)
   }
 
+  @Test func `no action begins between the end of the wait and the removal`() throws {
+    var scene = try Self.scene()
+    try scene.print(try need(scene.program()?.id), "1")
+    scene.tell(.waiting([id]))
+    try showWait(&scene)
+    scene.tell(.ending([id]))
+    let patchCount = scene.patches.count
+    try scene.event("press", wantsOutcome: true)
+    #expect(scene["n"] == .int(5) && scene.program() == nil)
+    #expect(outcome(scene, 1, "code") == .string("ABORTED"))
+    #expect(scene.patches.dropFirst(patchCount).allSatisfy { $0.patch.setData["n"] == nil })
+    // A bundle has the widget again, before the removal.
+    scene.tell(.waiting([]))
+    try scene.event("press")
+    #expect(scene["n"] == .int(99))
+  }
+
   @Test func `the undo at the end of the wait does not wait for the answer to another change`()
     throws
   {

@@ -6,11 +6,14 @@ struct LossLines: Hashable, Sendable {
   private(set) var newest: [String] = []
   private(set) var earlierCount = 0
 
+  /// A higher number counts as this one. The number of a former host is data, which can be wrong.
+  static let earlierCountMax = 1_000_000
+
   init() {}
 
   init(_ newest: [String], earlierCount: Int) {
     self.newest = newest
-    self.earlierCount = earlierCount
+    add(earlierCount: earlierCount)
   }
 
   var isEmpty: Bool { newest.isEmpty }
@@ -23,14 +26,19 @@ struct LossLines: Hashable, Sendable {
   /// Adds the lines of an earlier host or version.
   mutating func add(earlier: LossLines, countMax: Int) {
     newest = earlier.newest.filter { !newest.contains($0) } + newest
-    earlierCount += earlier.earlierCount
+    add(earlierCount: earlier.earlierCount)
     cut(to: countMax)
   }
 
   private mutating func cut(to countMax: Int) {
     let excess = max(0, newest.count - countMax)
     newest.removeFirst(excess)
-    earlierCount += excess
+    add(earlierCount: excess)
+  }
+
+  private mutating func add(earlierCount count: Int) {
+    let most = LossLines.earlierCountMax
+    earlierCount = min(earlierCount + min(max(0, count), most), most)
   }
 
   /// For people.
@@ -74,7 +82,7 @@ struct FormerLosses: Hashable, Sendable {
     else { return nil }
     self.file = file
     var earlier = 0
-    if case .int(let count)? = map["earlier"] { earlier = max(0, Int(count)) }
+    if case .int(let count)? = map["earlier"] { earlier = Int(count) }
     self.lines = LossLines(
       lines.compactMap { if case .string(let line) = $0 { line } else { nil } },
       earlierCount: earlier)

@@ -46,6 +46,8 @@ public struct BundleInstance: Sendable {
   var widgets = WidgetTable()
   /// The widgets that wait for their removal. See `BundleInstance+Waiting`.
   var waiting: Set<WidgetID> = []
+  /// The waiting widgets that are being removed.
+  var ending: Set<WidgetID> = []
   var standing = StandingFailures()
   /// Widgets of the bundle's kinds from other owners.
   var others = OtherWidgets()

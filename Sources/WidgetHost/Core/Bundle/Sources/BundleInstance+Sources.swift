@@ -281,20 +281,32 @@ extension BundleInstance {
     guard let facts = facts(of: id) else { return }
     for (index, source) in facts.kind.sources.enumerated()
     where source.condition != nil && (!source.isWhileWatched || isWatched(id)) {
+      let state = state(id, index)
       let isOn: Bool
       do throws(Failure) {
         isOn = try holds(source.condition, try moment(id))
       } catch {
-        if error.isTransient { lookAgain(id) }
+        if error.isTransient {
+          lookAgain(id)
+        } else if state.inputs != nil, !state.hasFailedCondition, !waiting.contains(id) {
+          conditionFails(id, index, error)
+        }
         continue
       }
-      let state = state(id, index)
       if isOn, !state.isOn || state.hasFailedCondition { read(id, index, isAsked: true) }
       if !isOn, state.isOn || state.hasFailedCondition {
         sources.set(id, index, isOn: false)
         turnOff(id, index)
       }
     }
+  }
+
+  /// The condition of a source that was read before fails now. A reading, a program or a connection
+  /// under way ends, as if the source began only now.
+  private mutating func conditionFails(_ id: WidgetID, _ index: Int, _ failure: Failure) {
+    sources.conditionFailed(id, index)
+    for request in sources.dropRequests(id, index) { cancel(request) }
+    sourceFailed(id, index, failure)
   }
 
   /// Checks the conditions of a widget again in a moment, when the bundle may compute again.

@@ -9,6 +9,7 @@ extension BundleInstance {
   mutating func take(waiting ids: Set<WidgetID>) {
     let before = waiting
     waiting = ids
+    ending.formIntersection(ids)
     for id in ids.subtracting(before).sorted(by: WidgetID.inOrder) { beginWait(of: id) }
     for id in before.subtracting(ids).sorted(by: WidgetID.inOrder) {
       guard let facts = facts(of: id) else { continue }
@@ -34,7 +35,9 @@ extension BundleInstance {
 
   /// The present actions are interrupted before the removal names the values that go with the
   /// widgets, like at the beginning of the wait. An action that began just before has no more time.
+  /// The removal waits for these changes, so no other action begins meanwhile.
   mutating func take(ending ids: Set<WidgetID>) {
+    ending.formUnion(ids.intersection(waiting))
     for id in ids.intersection(waiting).sorted(by: WidgetID.inOrder) {
       interruptRuns(of: id)
       // The change must not wait for the answer to an earlier one.
@@ -44,14 +47,17 @@ extension BundleInstance {
 
   /// Interrupts the actions of a widget. The events that wait for their end fail, too.
   mutating func interruptRuns(of id: WidgetID) {
-    for firing in queues.forgetFirings(of: id) {
-      noteOutcome(
-        of: firing.event,
-        ActionStatus(
-          state: .failure, title: "Interrupted",
-          message: "It was interrupted; try again.", code: "ABORTED"))
-    }
+    for firing in queues.forgetFirings(of: id) { noteInterruption(of: firing.event) }
     for run in runs.of(id) { _ = interrupt(run) }
+  }
+
+  /// Tells the sender of an event, if the sender waits, that its action does not run.
+  mutating func noteInterruption(of event: Event?) {
+    noteOutcome(
+      of: event,
+      ActionStatus(
+        state: .failure, title: "Interrupted",
+        message: "It was interrupted; try again.", code: "ABORTED"))
   }
 
   /// Whether a source rests, because its widget waits for its removal.

@@ -130,6 +130,7 @@ extension BundleInstance {
     guard widgets[id] != nil else { return }
     for run in runs.of(id) { end(run) }
     queues.forgetFirings(of: id)
+    ending.remove(id)
     for request in sources[id].flatMap(\.requests) { cancel(request) }
     sources.remove(id)
     standing.remove(id)
