@@ -144,8 +144,7 @@ final class RPCConnection: ChannelDuplexHandler {
     guard let livenessTimer else { return }
     let delay = deadline - .now()
     let date = Timestamp.wallClock().advanced(by: .nanoseconds(delay.nanoseconds))
-    guard !livenessTimer.set(date), let eventLoop = context?.eventLoop else { return }
-    eventLoop.assumeIsolated().scheduleTask(in: delay) { self.livenessIsDue() }
+    livenessTimer.set(date)
   }
 
   private func livenessIsDue() {

@@ -31,9 +31,7 @@ package final class WidgetAlarm: Sendable {
       guard date != nil else { return }
       timer.value = WallClockTimer(eventLoop: eventLoop, ring: ring)
     }
-    guard timer.value?.set(date) == false, date != nil else { return }
-    // Without the system's timer, look again soon.
-    eventLoop.scheduleTask(in: .seconds(1), ring)
+    timer.value?.set(date)
   }
 }
 

@@ -41,6 +41,23 @@ import WidgetProto
     if isSet { await alarm.ring() }
   }
 
+  @Test func `a channel that ends without a step of the clock is not opened again at once`()
+    async throws
+  {
+    let alarm = Alarm()
+    let tomorrow = Timestamp.wallClock().advanced(by: .seconds(86_400))
+    #expect(try await alarm.set(tomorrow))
+    try await alarm.endChannel()
+    await alarm.ring()
+    for _ in 0..<2 {
+      #expect(try await alarm.set(tomorrow) == false, "the system's timer pauses")
+    }
+    // A plain timer takes its place, once for each date.
+    #expect(try await alarm.set(.earliest) == false)
+    await alarm.ring()
+    #expect(try await alarm.set(nil))
+  }
+
   @Test func `the daemon shows the entries of the new time, in both directions`() async throws {
     let clock = Kind(
       name: try .make("clock-face"),
@@ -121,6 +138,19 @@ private final class Alarm: Sendable {
   /// Waits for a ring.
   func ring() async {
     for await _ in rings { return }
+  }
+
+  /// What happens when the channel of the timer ends without a step of the clock.
+  func endChannel() async throws {
+    let timer = timer
+    while true {
+      let isEnded = try await loop.submit {
+        guard let channel = timer.value?.channel else { return false }
+        channel.close(promise: nil)
+        return true
+      }.get()
+      if isEnded { return }
+    }
   }
 
   /// What happens when the machine's clock is set. Sets a date before anything else happens.

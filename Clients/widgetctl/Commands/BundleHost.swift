@@ -7,7 +7,7 @@ import WidgetModel
 /// The host of a folder's bundles, as far as the daemon knows.
 enum BundleHost: Hashable {
   /// A host runs these folders. With `stub`, it gives stub values, and has no effects outside.
-  /// `problem` says which folders it cannot read.
+  /// `problem` says which folders it cannot read or watch.
   case running(folders: [String], stub: Bool = false, problem: String = "")
   /// The daemon has restarted, and the host of these folders has not returned yet. The daemon gives
   /// it some time before it marks the widgets as stale.

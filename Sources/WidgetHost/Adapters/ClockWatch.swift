@@ -4,12 +4,10 @@ import WidgetModel
 import WidgetTimers
 
 /// Tells when the wall clock is set, until it is released. The kernel reports that through a timer,
-/// so nothing wakes up meanwhile.
+/// so nothing wakes up meanwhile. Without the kernel's timer, the listener looks every minute.
 final class ClockWatch: Sendable {
   /// The timer rings only when the clock is set, because its date is far away.
   private static let far = Duration.seconds(10_000 * 86_400)
-  /// Without the kernel's timer, the listener looks at the clock at this interval.
-  private static let lookInterval = TimeAmount.seconds(60)
 
   private let eventLoop: any EventLoop
   private let timer: NIOLoopBoundBox<WallClockTimer?>
@@ -31,10 +29,7 @@ final class ClockWatch: Sendable {
     if timer.value == nil {
       timer.value = WallClockTimer(eventLoop: eventLoop) { [weak self] in self?.ring() }
     }
-    guard timer.value?.set(Timestamp.wallClock().advanced(by: ClockWatch.far)) != true else {
-      return
-    }
-    eventLoop.scheduleTask(in: ClockWatch.lookInterval) { [weak self] in self?.ring() }
+    timer.value?.set(Timestamp.wallClock().advanced(by: ClockWatch.far))
   }
 
   private func ring() {

@@ -194,11 +194,7 @@ final class TimeKeeper {
         context.turn.open()
       }
     }
-    guard timer?.set(date) == false, let date else { return }
-    // Without the system's timer, a plain one does, as long as the clock is not set.
-    let delay = date.duration(since: context.clock.now)
-    let bounded = min(max(delay, .milliseconds(1)), .seconds(60))
-    context.schedule(in: .nanoseconds(bounded.nanoseconds)) { self.context.turn.open() }
+    timer?.set(date)
   }
 
   /// The next date with work. While no reader needs the changes that time makes, they wait for the
