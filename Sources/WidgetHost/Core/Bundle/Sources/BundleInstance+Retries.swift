@@ -24,7 +24,9 @@ extension BundleInstance {
     // A watch that works tells when a missing file or folder appears.
     if failure.code == "NOT_FOUND", let watch = state.watch, watch.failure == nil { return }
     var wait = backoff(state.attempts)
-    if case .command = source.input, let asked { wait = max(wait, asked * BundleInstance.restFactor) }
+    if case .command = source.input, let asked {
+      wait = max(wait, asked * BundleInstance.restFactor)
+    }
     let retry = now.uptime + wait
     let key = TimerKey.source(id, index)
     // A server that fails is asked less and less often, however short the interval is. If the file of
