@@ -161,4 +161,25 @@ import WidgetStorage
       #expect(server.log.image.records.isEmpty)
     }
   }
+
+  @Test func `a date that is still to come outlives a pause of changes`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let id = try WidgetID.make("a")
+      _ = try client.call(
+        "StartActivity",
+        StartActivityRequest(
+          widget: WidgetSpec(id: id, kind: .activity), staleAfter: .milliseconds(500)),
+        as: StartActivityResponse.self, service: Self.service)
+      let waitingCount = try server.onLoop { service in
+        _ = service.context.pause.begin()
+        service.turn.open()
+        service.turn.finish()
+        defer { service.context.pause.end() }
+        return service.context.pause.waitingCount
+      }
+      try #require(waitingCount == 1, "nothing would set the timer again")
+      try server.eventually { $0.context.store.widget(id)?.isStale == true }
+    }
+  }
 }

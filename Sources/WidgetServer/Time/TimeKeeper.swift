@@ -54,17 +54,16 @@ final class TimeKeeper {
     self.readers = readers
   }
 
+  private var isActivityDue: Bool {
+    context.store.nextActivityDate.map { $0 <= context.turn.now } ?? false
+  }
+
   /// Ends and removes the activities whose time has come, as a part of the turn's group.
   func settleActivities() {
     (hasSettled, hasMoreActivities) = (false, false)
-    guard let date = context.store.nextActivityDate, date <= context.turn.now,
-      context.phase == .serving
-    else { return }
-    guard !activityRetry.holds(at: .now()) else { return }
+    guard isActivityDue, context.phase == .serving, !activityRetry.holds(at: .now()) else { return }
     // Thousands of rows would make the log longer, so they wait like the changes of calls.
-    guard !context.pause.isOn else {
-      return context.pause.wait(self) { [context] in context.turn.open() }
-    }
+    guard !context.pause.isOn else { return }
     let result = timed {
       context.settleActivities(costMax: costMax, widgetsMax: activitiesMax, $0)
     }
@@ -181,6 +180,10 @@ final class TimeKeeper {
   /// Sets the timer for the next change. Call it at the end of the turn, after sending readers
   /// their changes.
   func setTimer() {
+    // The timer leaves the dates of activities out during a pause. The turn after it sets them again.
+    if context.pause.isOn, context.store.nextActivityDate != nil {
+      context.pause.wait(self) { [context] in context.turn.open() }
+    }
     // Only a caller moves a fake clock.
     guard !context.clock.isFake, !reservationRetry.holds(at: .now()),
       timer != nil || context.store.nextDate != nil || context.store.nextActivityDate != nil
