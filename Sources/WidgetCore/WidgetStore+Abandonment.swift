@@ -23,8 +23,12 @@ public struct Abandonment: Hashable, Sendable {
   /// Leaves the rest of a provider's widgets as they are.
   public mutating func forget(_ provider: String) { spared[provider] = nil }
 
-  /// Lets a widget of a lost provider stay fresh.
-  public mutating func spare(_ id: WidgetID, of provider: String) { spared[provider]?.insert(id) }
+  /// Lets a widget of a lost provider stay fresh. Returns false if nothing changes: the widget stays
+  /// fresh already, or the provider is none of the lost ones.
+  @discardableResult
+  public mutating func spare(_ id: WidgetID, of provider: String) -> Bool {
+    spared[provider]?.insert(id).inserted ?? false
+  }
 
   /// Takes `spare` back.
   public mutating func unspare(_ id: WidgetID, of provider: String) {

@@ -48,7 +48,7 @@ import WidgetTransport
   private static let count = 1_000
 
   /// A store with the widgets of "desk".
-  private static func log() throws -> TestLog.State {
+  private static func log(count: Int = count) throws -> TestLog.State {
     var image = StoreImage.sample(count: count, kind: "gauge") { _ in [:] }
     image.kinds = [
       RegisteredKind(kind: Kind(name: try .make("gauge")), provider: "desk", isAttended: true)
@@ -254,6 +254,69 @@ import WidgetTransport
   }
 }
 
+/// The widgets of lost providers, after the failure of a group.
+extension LostProviderTests {
+  /// A change that makes the walk pass the only widget.
+  enum Passing: CaseIterable { case update, delete, deleteKind }
+
+  private static func carryOut(_ passing: Passing, _ service: ServiceLoop) throws {
+    let (id, kind): (WidgetID, KindName) = (try .make("w0"), try .make("gauge"))
+    let patch = WidgetPatch(setLabels: ["room": "yes"], isStale: false)
+    let command: Command =
+      switch passing {
+      case .update: .update(id, patch)
+      case .delete: .delete(id)
+      case .deleteKind: .deleteKind(kind)
+      }
+    _ = try service.context.apply(command, by: Peer(uid: 0, gid: 0, pid: 0))
+    if passing == .update { service.providers.stale.spare(id) }
+  }
+
+  @Test(arguments: Passing.allCases)
+  func `if the change fails that a part depends on, the widget becomes stale`(passing: Passing)
+    async throws
+  {
+    let log = try Self.log(count: 1)
+    try await withServer(log: log) { server in
+      try server.onLoop { service in
+        try Self.open(service)
+        service.turn.finish()
+        for session in service.providers.table.all { service.providers.end(session, nil) }
+        service.turn.open()
+        try Self.carryOut(passing, service)
+        log.failure = .full(path: "widgetd.db")
+        service.turn.finish()
+        #expect(service.providers.stale.lostProviders == ["desk"])
+        #expect(service.providers.stale.hasMore, "the part has changed nothing")
+        log.failure = nil
+        Self.take(1, service)
+        #expect(Self.staleCount(log) == 1)
+        #expect(Self.isDone(service))
+      }
+    }
+  }
+
+  @Test func `after the provider was back, the first failure has the shortest pause`() async throws
+  {
+    let log = try Self.log()
+    try await withServer(log: log) { server in
+      try server.onLoop { service in
+        service.context.work.clock = SliceClock.makeStill()
+        log.failure = .full(path: "widgetd.db")
+        try Self.lose(service, turns: 1)
+        #expect(service.providers.stale.waitsForRetry)
+        log.failure = nil
+        try Self.open(service)
+        service.turn.finish()
+        for session in service.providers.table.all { service.providers.end(session, nil) }
+        Self.take(1, service)
+        // Neither the pause nor the small first part of a retry is left.
+        #expect(Self.parts(log) == [256])
+      }
+    }
+  }
+}
+
 /// The providers without a session, without a daemon.
 @Suite struct LostProviderValues {
   @Test func `providers that are lost during a walk wait for the next one`() throws {
@@ -304,5 +367,51 @@ import WidgetTransport
     _ = lost.groupFailed()
     let part = lost.beginPart()
     #expect(part == Abandonment(of: ["desk": [a]]))
+  }
+
+  @Test func `a failed group brings back a part that has changed nothing`() throws {
+    let id: WidgetID = try .make("a")
+    var lost = LostProviders()
+    lost.lose("desk")
+    lost.spare(id, of: "desk")
+    let begun = lost.beginPart()
+    lost.endPart(try #require(begun), isChange: false, hasMore: false)
+    let hadChanged = lost.groupFailed()
+    #expect(!hadChanged && lost.names == ["desk"])
+    let part = lost.beginPart()
+    #expect(part == Abandonment(of: ["desk": []]))
+  }
+
+  @Test func `a failed group takes back the revision at which the walk began`() throws {
+    var store = WidgetStore(image: StoreImage(epoch: 1), isRevocable: true)
+    var lost = LostProviders()
+    lost.lose("desk")
+    let begun = lost.beginPart()
+    var walk = try #require(begun)
+    _ = store.abandon(&walk, at: .epoch)
+    #expect(walk != Abandonment(of: ["desk": []]))
+    lost.endPart(walk, isChange: false, hasMore: true)
+    _ = lost.groupFailed()
+    let part = lost.beginPart()
+    #expect(part == Abandonment(of: ["desk": []]))
+  }
+
+  @Test func `a failed group leaves widgets fresh that an earlier group has spared`() throws {
+    let id: WidgetID = try .make("a")
+    var lost = LostProviders()
+    lost.lose("desk")
+    let begun = lost.beginPart()
+    lost.endPart(try #require(begun), isChange: true, hasMore: true)
+    lost.lose("dial")
+    for provider in ["desk", "dial"] { lost.spare(id, of: provider) }
+    _ = lost.groupEnded()
+    for provider in ["desk", "dial"] { lost.spare(id, of: provider) }
+    _ = lost.groupFailed()
+    let part = lost.beginPart()
+    #expect(part == Abandonment(of: ["desk": [id]]))
+    lost.endPart(try #require(part), isChange: true, hasMore: false)
+    _ = lost.groupEnded()
+    let next = lost.beginPart()
+    #expect(next == Abandonment(of: ["dial": [id]]))
   }
 }

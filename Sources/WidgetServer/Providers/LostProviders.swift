@@ -12,8 +12,11 @@ struct LostProviders {
   private var waiting: [String: Set<WidgetID>] = [:]
   /// The walk that is not over.
   private var walk: Abandonment?
-  /// The walk before the turn's part; nil if the turn has changed no widgets of lost providers.
+  /// The walk before the turn's part; nil if the turn has taken no part. A part without a change
+  /// depends on the turn's group, too: it passes widgets that the group removes or spares.
   private var former: Abandonment?
+  /// Whether the turn's part has changed widgets.
+  private var hasChangedWidgets = false
   /// The widgets that calls of the turn have made fresh.
   private var sparedInTurn: [(id: WidgetID, provider: String)] = []
   /// Providers that had sessions before the daemon started, and have not come back.
@@ -65,10 +68,10 @@ struct LostProviders {
   /// A call makes a widget of a provider fresh. If the provider is lost, the widget stays fresh, as
   /// if all widgets had become stale before the call.
   mutating func spare(_ id: WidgetID, of provider: String) {
-    guard hasMore, waiting[provider] != nil || walk?.concerns(provider) == true else { return }
-    waiting[provider]?.insert(id)
-    walk?.spare(id, of: provider)
-    sparedInTurn.append((id, provider))
+    let isNew = waiting[provider]?.insert(id).inserted ?? false
+    let isNewInWalk = walk?.spare(id, of: provider) ?? false
+    // If an earlier group has spared the widget, this group cannot take that back.
+    if isNew || isNewInWalk { sparedInTurn.append((id, provider)) }
   }
 
   /// The walk whose next part the turn takes; nil if no provider is lost. `endPart` has to follow.
@@ -85,26 +88,27 @@ struct LostProviders {
   ///   - hasMore: Whether the walk has further parts.
   mutating func endPart(_ current: Abandonment, isChange: Bool, hasMore: Bool) {
     walk = hasMore ? current : nil
-    if !isChange { former = nil }
+    hasChangedWidgets = isChange
   }
 
-  /// The turn's group is durable. Returns whether it has a part of a walk.
+  /// The turn's group is durable. Returns whether its part has changed widgets.
   mutating func groupEnded() -> Bool {
-    defer { (former, sparedInTurn) = (nil, []) }
-    return former != nil
+    defer { (former, sparedInTurn, hasChangedWidgets) = (nil, [], false) }
+    return hasChangedWidgets
   }
 
-  /// The turn's group was taken back, so its part has to be repeated. Returns whether it had one.
+  /// The turn's group was taken back, so its part has to be repeated. Returns whether the part had
+  /// changed widgets.
   mutating func groupFailed() -> Bool {
-    let hadPart = former != nil
-    if hadPart { walk = former }
-    former = nil
+    let hadChanged = hasChangedWidgets
+    if former != nil { walk = former }
+    (former, hasChangedWidgets) = (nil, false)
     for (id, provider) in sparedInTurn {
       waiting[provider]?.remove(id)
       walk?.unspare(id, of: provider)
     }
     sparedInTurn.removeAll()
     if walk?.providers.isEmpty == true { walk = nil }
-    return hadPart
+    return hadChanged
   }
 }

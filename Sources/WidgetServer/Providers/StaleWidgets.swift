@@ -40,7 +40,10 @@ final class StaleWidgets {
   }
 
   /// A provider has a session again. It is asked for fresh data of all its widgets.
-  func comeBack(_ provider: String) { lost.comeBack(provider) }
+  func comeBack(_ provider: String) {
+    lost.comeBack(provider)
+    forgetFailures()
+  }
 
   /// Gives the providers of the process before some time to come back.
   func awaitReturns() {
@@ -86,6 +89,7 @@ final class StaleWidgets {
       retry.succeed()
       widgetsMax = min(widgetsMax * 2, StaleWidgets.widgetsMax)
     }
+    forgetFailures()
     // Many rows would make the log longer, so they wait like the changes of calls.
     guard lost.hasMore, context.pause.isOn else { return }
     context.pause.wait(self) { [context] in context.turn.open() }
@@ -96,6 +100,14 @@ final class StaleWidgets {
     guard lost.groupFailed() else { return }
     widgetsMax = 1
     context.schedule(at: retry.fail(at: .now())) { self.context.turn.open() }
+  }
+
+  /// Forgets former failures if no widgets are left to be made stale. The next failure is then the
+  /// first one.
+  private func forgetFailures() {
+    guard !lost.hasMore else { return }
+    retry.succeed()
+    widgetsMax = StaleWidgets.widgetsMax
   }
 
   /// Retries now the changes that the store did not take.
