@@ -32,7 +32,7 @@ struct RetryPause {
     return end
   }
 
-  /// The change is durable, so the next pause is the shortest one.
+  /// The change is durable or no longer needed, so the next pause is the shortest one.
   mutating func succeed() { self = RetryPause() }
 
   /// Ends the pause. If the next attempt fails, too, the next pause is still the longer one.

@@ -83,7 +83,8 @@ final class TimeKeeper {
 
   /// The turn's group is durable, or was taken back.
   func groupEnded() {
-    if hasSettled { activityRetry.succeed() }
+    // A call may have removed the activities that could not be changed.
+    if hasSettled || !isActivityDue { activityRetry.succeed() }
   }
 
   /// Retries now the changes that the store did not take.
@@ -107,6 +108,7 @@ final class TimeKeeper {
     // Most daemons and most turns have nothing to do here.
     guard context.store.nextDate != nil || now < lastTime || context.store.needsSettling else {
       lastTime = now
+      reservationRetry.succeed()
       return
     }
     if !step() {
@@ -130,7 +132,10 @@ final class TimeKeeper {
       context.counters.countAdvance()
     }
     hasMoreMoments = result.hasMore
-    return settle()
+    guard settle() else { return false }
+    // A call may have removed the widgets for which no revisions could be reserved.
+    reservationRetry.succeed()
+    return true
   }
 
   /// Updates embeds after changes of the embedded widgets. Returns false if revisions could not be
