@@ -126,6 +126,43 @@ import WidgetStorage
     #expect(third == second)
   }
 
+  @Test func `calls that are taken back are left again`() throws {
+    let kinds: [KindName] = [try .make("a"), try .make("b")]
+    var budgets = RefreshBudgets()
+    _ = budgets.take(kinds[0], capacity: 4, at: time(0))
+    budgets.keepCalls()
+    for _ in 0..<2 {
+      for kind in kinds { _ = budgets.take(kind, capacity: 4, at: time(0)) }
+    }
+    budgets.takeBack()
+    let left = kinds.map { budgets.budget(of: $0, capacity: 4, at: time(0)).remaining }
+    #expect(left == [3, 4])
+    budgets.takeBack()
+    #expect(budgets.budget(of: kinds[0], capacity: 4, at: time(0)).remaining == 3)
+  }
+
+  @Test func `budgets that waited are stored in parts, and those of new calls at once`() throws {
+    let kinds = try (0..<2 * RefreshBudgets.lateMax).map { try KindName.make("k\($0)") }
+    var budgets = RefreshBudgets()
+    for kind in kinds { _ = budgets.take(kind, capacity: 4, at: time(0)) }
+    // The store has refused them.
+    budgets.storingFailed(budgets.takeChanges(at: time(0)))
+    budgets.postpone()
+    #expect(budgets.unstoredCount == 0 && budgets.needsStoring)
+    _ = budgets.take(kinds[7], capacity: 4, at: time(1_800))
+    #expect(budgets.unstoredCount == 1)
+    var stored: Set<KindName> = []
+    var parts: [Int] = []
+    while budgets.needsStoring, parts.count < kinds.count {
+      let part = budgets.takeChanges(at: time(1_800)).upserts.map(\.kind)
+      if parts.isEmpty { #expect(part.contains(kinds[7])) }
+      parts.append(part.count)
+      stored.formUnion(part)
+    }
+    #expect(parts == [RefreshBudgets.lateMax + 1, RefreshBudgets.lateMax - 1])
+    #expect(stored == Set(kinds))
+  }
+
   @Test func `budgets that are full again are removed from the store, in parts`() throws {
     var budgets = RefreshBudgets()
     let count = RefreshBudgets.usedMin
@@ -281,6 +318,45 @@ import WidgetStorage
       }
       let added = log.groups[count...].map { ($0.upserts.count, $0.refreshBudgets.count) }
       #expect(added.count == 1 && added[0] == (1, 1))
+    }
+  }
+
+  /// The calls of one turn: a refresh, and a change that the store refuses. With removals, the calls
+  /// are repeated once more.
+  @Test(arguments: [false, true])
+  func `a refused change costs a refresh nothing, and its budget is stored in the same turn`(
+    removes: Bool
+  ) async throws {
+    let log = TestLog.State(image: .sample(count: 1))
+    let kind = try KindName.make("gauge")
+    let (old, new): (WidgetID, WidgetID) = (try .make("w0"), try .make("new"))
+    let spec = WidgetSpec(id: new, kind: try .make("plain"))
+    try await withServer(log: log) { server in
+      try server.onLoop { service in
+        let peer = Peer(uid: 0, gid: 0, pid: 0)
+        func call(_ use: Method.RoomUse, _ perform: @escaping (Attempt) -> Void) {
+          service.turn.open()
+          perform(.first)
+          service.turn.remember(callOf: peer, use, perform)
+        }
+        let before = service.budgets.budget(of: kind).remaining
+        log.refusal = { $0.upserts.isEmpty ? nil : .full(path: "widgetd.db") }
+        call(.unused) { _ in _ = service.budgets.take(kind) }
+        call(.needs) { attempt in
+          guard attempt.isFirst else { return }
+          _ = try? service.context.apply(.create(spec), by: peer)
+        }
+        if removes {
+          call(.frees) { attempt in
+            guard attempt.isStored else { return }
+            _ = try? service.context.apply(.delete(old), by: peer)
+          }
+        }
+        service.turn.finish()
+        #expect(service.budgets.budget(of: kind).remaining == before - 1)
+        #expect(log.image.refreshBudgets.map(\.kind) == [kind])
+        #expect(log.image.records.map(\.widget.id) == (removes ? [] : [old]))
+      }
     }
   }
 

@@ -149,7 +149,8 @@ final class ServiceLoop {
     streams.rounds.endTurn()
     turn.close(
       hasMore: context.work.hasMore || streams.rounds.hasMore || providers.hasMore
-        || providers.stale.hasMore || time.hasMore || context.store.hasForgottenRemovals)
+        || providers.stale.hasMore || time.hasMore || budgets.hasMore
+        || context.store.hasForgottenRemovals)
     scheduleStoreDeadline()
     scheduleMemoryLook()
   }

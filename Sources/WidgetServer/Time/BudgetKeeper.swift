@@ -7,7 +7,8 @@ import WidgetStorage
 ///
 /// Only changed budgets are stored, with the turn's group, or in a separate group if the turn has none.
 /// Their cost counts for the callers. The store cannot refuse a refresh, because a refresh is not a
-/// change: after a failed group, the budgets are stored in a separate group after a pause.
+/// change. If the turn's group fails, the budgets are stored at once in a separate group. If this group
+/// fails, too, they are stored after a pause, in parts, because no call pays for them.
 final class BudgetKeeper {
   private let context: ServiceContext
   private let log: any CommitLog
@@ -15,7 +16,7 @@ final class BudgetKeeper {
   private var budgets: RefreshBudgets
   /// The changes in the turn's group.
   private var inGroup = RefreshBudgets.Changes()
-  /// The pause after storing failed.
+  /// The pause after a separate group failed.
   private var retry = RetryPause()
 
   init(
@@ -40,7 +41,8 @@ final class BudgetKeeper {
     let before = budgets.unstoredCount
     let isTaken = budgets.take(
       kind, capacity: capacity(of: kind), at: context.turn.runningTime)
-    if log.needsGroups, budgets.unstoredCount > before {
+    // In a pause, the turn does not write the row.
+    if budgets.unstoredCount > before, log.needsGroups, !retry.holds(at: .now()) {
       context.noteBudgetRows(budgets.unstoredCount - before)
     }
     return isTaken
@@ -61,23 +63,31 @@ final class BudgetKeeper {
     inGroup = RefreshBudgets.Changes()
   }
 
-  /// The turn's group was taken back.
+  /// The turn's group was taken back, and its calls are repeated.
   func groupFailed() {
-    guard !inGroup.isEmpty else { return }
-    failed(inGroup)
+    budgets.takeBack()
+    budgets.storingFailed(inGroup)
     inGroup = RefreshBudgets.Changes()
   }
 
-  /// Stores the budgets that need it, if the turn had no group. Call it only between groups.
+  /// Whether budgets that waited are left for the next turn.
+  var hasMore: Bool { budgets.needsStoring && log.needsGroups && !retry.isOn }
+
+  /// Stores the budgets that need it, if no group of the turn has stored them. Call it only between
+  /// groups, after the last attempt of the turn's calls.
   func save() {
     context.forgetBudgetRows()
-    guard budgets.needsStoring, log.needsGroups, !retry.holds(at: .now()) else { return }
+    budgets.keepCalls()
+    guard budgets.needsStoring, log.needsGroups else { return retry.succeed() }
+    guard !retry.holds(at: .now()) else { return budgets.postpone() }
     let changes = budgets.takeChanges(at: context.turn.runningTime)
     do throws(StorageError) {
       try store(changes)
       retry.succeed()
     } catch {
-      failed(changes)
+      budgets.storingFailed(changes)
+      budgets.postpone()
+      context.schedule(at: retry.fail(at: .now())) { self.context.turn.open() }
       storage.failed(error)
     }
   }
@@ -95,11 +105,6 @@ final class BudgetKeeper {
     let changes = budgets.takeLastChanges(at: context.turn.runningTime)
     guard !changes.isEmpty else { return }
     try store(changes)
-  }
-
-  private func failed(_ changes: RefreshBudgets.Changes) {
-    budgets.storingFailed(changes)
-    context.schedule(at: retry.fail(at: .now())) { self.context.turn.open() }
   }
 
   private func store(_ changes: RefreshBudgets.Changes) throws(StorageError) {

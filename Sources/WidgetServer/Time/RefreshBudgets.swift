@@ -29,6 +29,11 @@ struct RefreshBudgets {
   private var stored: [KindName: Level] = [:]
   /// The kinds with fewer calls left than the stored level promises.
   private var unstored: Set<KindName> = []
+  /// Further such kinds, which wait because the store has refused their levels. They are in `stored`,
+  /// too, although they are not stored.
+  private var late: Set<KindName> = []
+  /// The level of each kind before the first call of the turn; nil for a full budget.
+  private var former: [KindName: Level?] = [:]
   /// The kinds with a full budget that still have a stored level.
   private var unremoved: Set<KindName> = []
   /// The number of levels at which those of full budgets are looked for.
@@ -42,13 +47,15 @@ struct RefreshBudgets {
     var isEmpty: Bool { upserts.isEmpty && deletions.isEmpty }
   }
 
-  /// The number of kinds whose levels need storing.
+  /// The number of kinds whose levels need storing with their calls.
   var unstoredCount: Int { unstored.count }
   /// Whether levels need storing. Levels that are only to be removed wait for others.
-  var needsStoring: Bool { !unstored.isEmpty }
+  var needsStoring: Bool { !(unstored.isEmpty && late.isEmpty) }
 
   /// The maximum number of stored levels that one write removes, because no call pays for it.
   static let deletionsMax = 64
+  /// The same for levels that waited for the store.
+  static let lateMax = 64
   /// The minimum number of levels at which those of full budgets are looked for.
   static let usedMin = 256
   private static let hour = 3_600.0
@@ -90,12 +97,25 @@ struct RefreshBudgets {
     let left = left(kind, capacity, now)
     guard left >= 1 else { return false }
     let level = Level(left: left - 1, at: now, capacity: capacity)
+    if former.index(forKey: kind) == nil { former.updateValue(used[kind], forKey: kind) }
     used[kind] = level
     let promised = stored[kind]?.left(capacity, now) ?? Double(capacity)
     unremoved.remove(kind)
-    if promised > level.left { unstored.insert(kind) }
+    let isLate = late.remove(kind) != nil
+    if isLate || promised > level.left { unstored.insert(kind) }
     if used.count > usedMax { dropFull(at: now) }
     return true
+  }
+
+  /// Takes back the calls since `keepCalls`, because they are repeated.
+  mutating func takeBack() {
+    for (kind, level) in former { used[kind] = level }
+    former.removeAll()
+  }
+
+  /// The calls of the turn are final.
+  mutating func keepCalls() {
+    if !former.isEmpty { former.removeAll(keepingCapacity: former.count < 256) }
   }
 
   /// Drops the levels of kinds with a full budget, which need none. The number of levels at which that
@@ -108,12 +128,15 @@ struct RefreshBudgets {
   private mutating func drop(_ kind: KindName) {
     used[kind] = nil
     unstored.remove(kind)
+    late.remove(kind)
     if stored.removeValue(forKey: kind) != nil { unremoved.insert(kind) }
   }
 
-  /// The changes to store. They count as stored from now on. O(changes).
+  /// The changes to store. They count as stored from now on. Some of the levels that waited may be
+  /// left. O(changes).
   mutating func takeChanges(at now: RunningTime) -> Changes {
-    takeChanges(of: unstored, at: now, deletionsMax: RefreshBudgets.deletionsMax) {
+    let kinds = unstored.union(late.prefix(RefreshBudgets.lateMax))
+    return takeChanges(of: kinds, at: now, deletionsMax: RefreshBudgets.deletionsMax) {
       max(1, Double($0.capacity) / RefreshBudgets.slices)
     }
   }
@@ -122,7 +145,8 @@ struct RefreshBudgets {
   mutating func takeLastChanges(at now: RunningTime) -> Changes {
     let kinds = used.filter { stored[$0.key] != $0.value }.keys
     // After a failed write, `stored` has levels that are not stored.
-    return takeChanges(of: unstored.union(kinds), at: now, deletionsMax: .max) { _ in 0 }
+    let all = unstored.union(late).union(kinds)
+    return takeChanges(of: all, at: now, deletionsMax: .max) { _ in 0 }
   }
 
   private mutating func takeChanges(
@@ -131,6 +155,7 @@ struct RefreshBudgets {
   ) -> Changes {
     var changes = Changes()
     unstored.removeAll()
+    late.subtract(kinds)
     for kind in kinds {
       guard let level = used[kind], isUsed(level, at: now) else {
         drop(kind)
@@ -163,6 +188,12 @@ struct RefreshBudgets {
   mutating func storingFailed(_ changes: Changes) {
     unstored.formUnion(changes.upserts.map(\.kind))
     unremoved.formUnion(changes.deletions.filter { stored[$0] == nil })
+  }
+
+  /// Lets all levels wait that need storing, because the store takes no changes.
+  mutating func postpone() {
+    late.formUnion(unstored)
+    unstored.removeAll()
   }
 
   /// Lets calls come back from now on if the level's time is in the future: an earlier version
