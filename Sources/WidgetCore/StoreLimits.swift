@@ -104,9 +104,21 @@ extension StoreLimits {
   func forNodes(of record: Record) -> StoreLimits {
     guard contentRoomBytes < .max else { return self }
     var limits = self
-    let others = record.contentBytes - record.nodesBytes
-    limits.contentBytesMax = min(contentBytesMax, max(0, contentRoomBytes - others))
+    limits.keepRoom(for: record.contentBytes - record.nodesBytes)
     return limits
+  }
+
+  /// The limits for the entries of a record. New entries get the room of the former ones, and no room
+  /// of nodes.
+  func forEntries(of record: Record) -> StoreLimits {
+    guard contentRoomBytes < .max else { return self }
+    var limits = self
+    limits.keepRoom(for: record.contentBytes - (record.moment?.bytes ?? 0))
+    return limits
+  }
+
+  private mutating func keepRoom(for bytes: Int) {
+    contentBytesMax = min(contentBytesMax, max(0, contentRoomBytes - bytes))
   }
 
   /// The number of removals that are left after there were too many. It is a bit below the limit, so

@@ -72,15 +72,13 @@ extension WidgetStore {
   }
 
   /// The limits for content that cannot be refused: at most the free part of its owner's quota, for
-  /// the nodes and for what a schedule computes.
+  /// the nodes and for what a schedule computes. `forNodes` and `forEntries` divide this room.
   func limitsForAdvance(of slot: Int) -> StoreLimits {
     var limits = limits
     guard let record = records[slot] else { return limits }
     let used = records.usage[record.ownerUID]?.contentBytes ?? 0
-    let room = max(0, limits.contentBytesPerUIDMax - used + record.contentBytes)
-    limits.contentRoomBytes = room
-    limits.contentBytesMax = min(
-      limits.contentBytesMax, max(0, room - (record.contentBytes - record.nodesBytes)))
+    limits.contentRoomBytes = max(
+      0, limits.contentBytesPerUIDMax - used + record.contentBytes)
     return limits
   }
 

@@ -115,6 +115,31 @@ struct ScheduleMemoryTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `entries without room do not take the room of the widget's nodes`() throws {
+    let label = NodeTemplate(
+      id: "text", type: .label, properties: ["text": Binding("data.text")])
+    let kind = Kind(
+      name: "list",
+      data: Self.list.data + [Field(name: "text", type: .string, defaultValue: .string(""))],
+      content: [ContentTemplate(root: label)], entry: Self.list.entry,
+      schedule: Self.list.schedule)
+    let text = Value.string(String(repeating: "x", count: 5_000))
+    var before = Store()
+    try before.register([kind])
+    try before.create("a", kind: "list", data: ["n": .int(50), "text": text])
+    before.commitGroup(at: .at(0))
+    let limit = before.highestUsage.contentBytes - 1
+    let store = restarted(before, limits: .with { $0.contentBytesPerUIDMax = limit })
+    #expect(problem(of: "a", store).contains("content_bytes_per_uid_max"))
+    #expect(store.highestUsage.contentBytes <= limit)
+    #expect(store.widget("a")?.content == before.widget("a")?.content)
+    #expect(store.checkInvariants() == [])
+    // With the missing byte, both fit.
+    let roomier = restarted(before, limits: .with { $0.contentBytesPerUIDMax = limit + 1 })
+    #expect(problem(of: "a", roomier) == "")
+    #expect(roomier.highestUsage.contentBytes == limit + 1)
+  }
+
   @Test func `the current entry of a recurrence counts with its defaults`() throws {
     let text = String(repeating: "x", count: 500)
     let clock = Kind(

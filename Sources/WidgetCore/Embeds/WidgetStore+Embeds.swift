@@ -107,7 +107,8 @@ extension WidgetStore {
     let source = embedSource
     var further: Set<WidgetID> = []
     var cost = 0
-    let limits = limitsForAdvance(of: slot)
+    let room = limitsForAdvance(of: slot)
+    let limits = records[slot].map { room.forNodes(of: $0) } ?? room
     let time = contents.now
     let differs = records.resolveEmbeds(slot) { record, table, family in
       let look = EmbedSource.Look(id, as: family ?? record.family)

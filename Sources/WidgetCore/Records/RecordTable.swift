@@ -210,10 +210,11 @@ struct RecordTable: ~Copyable {
     let (oldCost, oldPosition) = (record.costBytes, record.position)
     let (oldContentBytes, oldFamilyBytes) = (record.contentBytes, record.familyBytes)
     let oldReplaced = record.replacedRevision
+    let entryLimits = limits.forEntries(of: record)
     change(&record.state)
     record.state.revision = revision
     contents.place(
-      &record.state, of: record.id, kind: record.kind, at: revision, limits: limits)
+      &record.state, of: record.id, kind: record.kind, at: revision, limits: entryLimits)
     appoint(record, in: Int32(slot))
     if let content { record.shown.show(content) }
     // The state that made the former content is lost.
