@@ -45,7 +45,8 @@ final class StaleWidgets {
     forgetFailures()
   }
 
-  /// Gives the providers of the process before some time to come back.
+  /// Gives the providers of the process before some time to come back. Providers without an attended
+  /// kind are not known to have had a session.
   func awaitReturns() {
     lost.await(context.store.attendingProviders)
     lookAtAbsent(at: context.startedAt)
