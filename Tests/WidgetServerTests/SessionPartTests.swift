@@ -87,6 +87,48 @@ import WidgetProto
     expectNothing(&requests)
   }
 
+  @Test func `no step passes more than some of the forgotten requests`() throws {
+    let ids = try (0..<4_000).map { try WidgetID.make("w\($0)") }
+    var requests = DataRequests()
+    for id in ids { requests.ask(about: id, .created) }
+    for id in ids[..<1_000] { requests.forget(id) }
+    var sent: [WidgetID] = []
+    var (left, longest) = (requests.waitingCount, 0)
+    while let next = requests.next() {
+      longest = max(longest, left - requests.waitingCount)
+      left = requests.waitingCount
+      if case .request(let id, _) = next { sent.append(id) }
+    }
+    #expect(longest == DataRequests.passedMax)
+    #expect(sent == Array(ids[1_000...]))
+    #expect(requests.isEmpty)
+  }
+
+  @Test func `requests about removed widgets do not fill the queue`() throws {
+    let (old, new) = try (
+      (0..<100).map { try WidgetID.make("old\($0)") },
+      (0..<2_000).map { try WidgetID.make("new\($0)") }
+    )
+    var requests = DataRequests()
+    for id in old { requests.ask(about: id, .created) }
+    var most = 0
+    for id in new {
+      requests.ask(about: id, .created)
+      requests.forget(id)
+      // A widget with the same id is created again.
+      requests.forget(old[7])
+      requests.ask(about: old[7], .created)
+      most = max(most, requests.waitingCount)
+    }
+    #expect(most < 2 * old.count)
+    let order = old.filter { $0 != old[7] } + [old[7]]
+    var sent: [WidgetID] = []
+    while let next = requests.next() {
+      if case .request(let id, _) = next { sent.append(id) }
+    }
+    #expect(sent == order)
+  }
+
   @Test func `synced comes after all that waited before it`() {
     var requests = DataRequests()
     requests.ask(about: a, .created)

@@ -7,12 +7,19 @@ import WidgetProto
 /// A request waits as a widget id, and each widget waits once. So a provider that does not read
 /// costs only a set of ids.
 ///
+/// Requests that were forgotten stay in the queue until they are passed, a few in each step. So no
+/// step takes longer if thousands of widgets are removed.
+///
 /// Invariants: `open` and `widgets` are each other's inverse. Every widget of `askAgain` is in
-/// `open`. A widget is in `queue` for every entry of `reasons`. A queued widget without a reason is
-/// skipped.
+/// `open`. Every request of `waiting` is in `swept` or `queue`, once, by its ticket. A queued request
+/// with another ticket was forgotten.
 struct DataRequests {
+  /// The front of the queue, without the requests that `sweep` has found to be forgotten.
+  private var swept = CircularBuffer<Queued>()
+  /// The rest of the queue.
   private var queue = CircularBuffer<Queued>()
-  private var reasons: [WidgetID: DataRequestReason] = [:]
+  private var waiting: [WidgetID: Waiting] = [:]
+  private var lastTicket: UInt64 = 0
   private var lastNumber: UInt64 = 0
   /// The number of requests that were sent.
   private(set) var sentCount = 0
@@ -22,9 +29,21 @@ struct DataRequests {
   private var askAgain: [WidgetID: DataRequestReason] = [:]
 
   private enum Queued {
-    case request(WidgetID)
+    case request(WidgetID, ticket: UInt64)
     case synced
   }
+
+  /// A request that is not sent yet.
+  private struct Waiting {
+    var reason: DataRequestReason
+    let ticket: UInt64
+  }
+
+  /// The maximum number of queued requests that one step passes.
+  static let passedMax = 256
+  /// The number of queued requests that `sweep` looks at. With more than one, it passes requests faster
+  /// than others are forgotten.
+  private static let sweptMax = 4
 
   /// An open request.
   private struct Open {
@@ -40,23 +59,26 @@ struct DataRequests {
     /// Tells the provider that it has been asked about all widgets that waited at the time of
     /// `sync`.
     case synced
+    /// The step has only passed forgotten requests.
+    case again
   }
 
-  /// Whether nothing waits to be sent.
-  var isEmpty: Bool { queue.isEmpty }
+  /// Whether the queue is empty.
+  var isEmpty: Bool { queue.isEmpty && swept.isEmpty }
 
   /// The number of entries in the queue.
-  var waitingCount: Int { queue.count }
+  var waitingCount: Int { queue.count + swept.count }
 
   // MARK: - Asking
 
   /// Queues a request, if the widget does not wait yet.
   mutating func ask(about id: WidgetID, _ reason: DataRequestReason) {
-    if let other = reasons[id] {
-      reasons[id] = other.joined(with: reason)
+    if let other = waiting[id] {
+      waiting[id]?.reason = other.reason.joined(with: reason)
     } else {
-      reasons[id] = reason
-      queue.append(.request(id))
+      lastTicket += 1
+      waiting[id] = Waiting(reason: reason, ticket: lastTicket)
+      queue.append(.request(id, ticket: lastTicket))
     }
   }
 
@@ -80,16 +102,28 @@ struct DataRequests {
 
   // MARK: - Sending
 
-  /// Takes the next output from the queue.
+  /// Takes the next output from the queue; nil if the queue is empty.
   mutating func next() -> Next? {
-    while let queued = queue.popFirst() {
+    for _ in 0..<DataRequests.passedMax {
+      guard let queued = swept.popFirst() ?? queue.popFirst() else { return nil }
       switch queued {
       case .synced: return .synced
-      case .request(let id):
-        if let reason = reasons.removeValue(forKey: id) { return .request(id, reason) }
+      case .request(let id, let ticket):
+        guard let request = waiting[id], request.ticket == ticket else { continue }
+        waiting[id] = nil
+        return .request(id, request.reason)
       }
     }
-    return nil
+    return .again
+  }
+
+  /// Drops some forgotten requests from the queue, so that it is not much longer than `waiting`.
+  private mutating func sweep() {
+    for _ in 0..<DataRequests.sweptMax {
+      guard let queued = queue.popFirst() else { return swap(&queue, &swept) }
+      if case .request(let id, let ticket) = queued, waiting[id]?.ticket != ticket { continue }
+      swept.append(queued)
+    }
   }
 
   /// Opens a request about a widget, and numbers it. The number replaces the number of an earlier
@@ -132,13 +166,8 @@ struct DataRequests {
   /// Forgets a removed widget.
   mutating func forget(_ id: WidgetID) {
     close(id)
-    reasons[id] = nil
-    // Queued entries of removed widgets are bounded by the number of existing widgets.
-    if queue.count > 2 * reasons.count + 1_024 {
-      queue.removeAll { queued in
-        if case .request(let id) = queued { reasons[id] == nil } else { false }
-      }
-    }
+    waiting[id] = nil
+    sweep()
   }
 
   @discardableResult

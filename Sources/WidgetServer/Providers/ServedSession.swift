@@ -366,6 +366,7 @@ final class ServedSession {
 
   private func nextRequest(in store: borrowing WidgetStore) -> Step? {
     switch requests.next() {
+    case .again: return .again
     case .synced:
       audience?.synced()
       return .frame(.synced(ProvideSynced(revision: store.revision)))
