@@ -271,9 +271,7 @@ extension RecordImage {
 
 extension Record {
   /// Rebuilds a record. Drops keys that were removed at or before the compact revision.
-  ///
-  /// - Parameter expressionBytes: See `RecordState.expressionBytes`.
-  convenience init(_ image: RecordImage, compactRevision: Revision, expressionBytes: Int = 0) {
+  convenience init(_ image: RecordImage, compactRevision: Revision) {
     let widget = image.widget
     var state = RecordState(
       family: widget.family, position: widget.position, revision: widget.revision,
@@ -301,7 +299,6 @@ extension Record {
       state.moment = Moment(revision: widget.revision, problemTime: time)
     }
     state.replacedRevision = image.replacedRevision
-    state.expressionBytes = expressionBytes
     state.costBytes = state.cost
     var failures = FailureTimes()
     for failure in image.failures { failures[failure.nodeID, failure.part] = failure.since }

@@ -117,12 +117,7 @@ public struct WidgetStore: ~Copyable {
         registered.kind.name, to: registered,
         schema: KindSchema(registered.kind, limits: limits, timeZones: timeZones))
     }
-    var records: [Record] = []
-    for stored in image.records {
-      let bytes = expressionBytes(ofStored: stored)
-      records.append(
-        Record(stored, compactRevision: image.compactRevision, expressionBytes: bytes))
-    }
+    let records = image.records.map { Record($0, compactRevision: image.compactRevision) }
     for record in records.sorted(by: { $0.revision < $1.revision })
     where slot(of: record.id) == nil {
       insert(record)

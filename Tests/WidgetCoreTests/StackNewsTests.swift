@@ -218,7 +218,11 @@ struct StackNewsTests {
     #expect(store.checkInvariants().isEmpty)
     var image = StoreImage(epoch: 7)
     image.apply(store.pendingGroup())
-    #expect(Store(image: image).stateBytes == store.stateBytes)
+    // After a start, the first check compiles the expression.
+    var restored = Store(image: image)
+    #expect(restored.stateBytes == store.stateBytes - bytes)
+    settle(&restored)
+    #expect(restored.stateBytes == store.stateBytes)
     let full = store.stateBytes
     try store.update("s", .with { $0.setParameters = ["where": .string("data.n > 1")] })
     #expect(store.stateBytes < full - bytes / 2)
@@ -226,6 +230,27 @@ struct StackNewsTests {
     try store.update("s", .with { $0.setParameters = ["where": .string("")] })
     #expect(store.stateBytes < 2_000)
     #expect(store.checkInvariants().isEmpty)
+  }
+
+  @Test func `the start compiles no expressions of stacks, and each step those of one`() throws {
+    var store = try store(cards: 0)
+    for number in 0..<3 { try addStack(stack(number), "data.n == \(number)", &store) }
+    settle(&store)
+    var image = StoreImage(epoch: 7, revision: store.revision)
+    image.records = store.records.map { RecordImage($0) }
+    var restored = Store(image: image)
+    func compiled() -> Int { restored.records.count { $0.expressionBytes > 0 } }
+    #expect(compiled() == 0)
+    var counts: [Int] = []
+    while counts.count < 100 {
+      let hasMore = restored.settleStep()
+      counts.append(compiled())
+      if !hasMore { break }
+    }
+    #expect(counts.last == 3)
+    #expect(zip([0] + counts, counts).allSatisfy { $1 <= $0 + 1 }, "\(counts)")
+    #expect(restored.stateBytes == store.stateBytes)
+    #expect(restored.checkInvariants().isEmpty)
   }
 
   @Test func `a stack whose compiled expression has no room in the quota is refused`() throws {

@@ -73,7 +73,7 @@ extension WidgetStore {
   /// Checks one widget.
   private mutating func settle(_ id: WidgetID, inRevision next: Revision, at now: Timestamp) {
     let links = records.embeds
-    guard let slot = slot(of: id), let kind = records[slot]?.kind else {
+    guard let slot = slot(of: id), let record = records[slot] else {
       links.setTargets(of: id, to: [])
       links.setFurtherTargets(of: id, to: [])
       links.setStack(id, to: nil)
@@ -83,10 +83,15 @@ extension WidgetStore {
     let wasRestored = links.restored.remove(id) != nil
     let wasUnkept = links.hasUnkeptContent(id)
     if wasRestored {
-      change(slot, inRevision: next, at: now) { state in state.replacedRevision = next }
+      let bytes = expressionBytes(of: record)
+      change(slot, inRevision: next, at: now) { state in
+        state.replacedRevision = next
+        state.expressionBytes = bytes
+        state.costBytes = state.cost
+      }
     }
     var members: Set<WidgetID> = []
-    if kind == .smartStack {
+    if record.kind == .smartStack {
       members = chooseForStack(slot, inRevision: next, at: now)
     } else if links.stacks[id] != nil {
       // The id of a former stack now belongs to another widget.

@@ -174,18 +174,18 @@ extension WidgetStore {
   // MARK: - Parameters
 
   /// The memory of the compiled expression in the parameters of a widget, in bytes; 0 for none. It
-  /// counts as state of the widget, also while the stack waits and keeps no compiled expression.
+  /// counts as state of the widget, also while the stack waits and keeps no compiled expression. For
+  /// a stored stack, it counts from the first check: the start would take seconds if it compiled the
+  /// expressions of all stacks.
   func expressionBytes(of kind: KindName, _ expression: Value?) -> Int {
     guard kind == .smartStack, case .string(let text)? = expression, !text.isEmpty else { return 0 }
     return expressionBytes(of: Selector(expression: text))
   }
 
-  /// The same for a stored widget.
-  func expressionBytes(ofStored image: RecordImage) -> Int {
-    guard image.widget.kind == .smartStack else { return 0 }
-    let name = SmartStackKind.expressionName
-    let entry = image.parameters.first { $0.key.hasSameBytes(as: name) }
-    return expressionBytes(of: image.widget.kind, entry?.value)
+  /// The same for a record.
+  func expressionBytes(of record: Record) -> Int {
+    guard record.kind == .smartStack else { return 0 }
+    return expressionBytes(of: record.kind, record.parameters[SmartStackKind.expressionName])
   }
 
   /// The memory of a stack's compiled expression after a patch, in bytes; nil if the patch does not
