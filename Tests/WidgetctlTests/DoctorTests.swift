@@ -166,6 +166,22 @@ struct DoctorTests {
         + "# with the same --state-directory as before, if it had one")
   }
 
+  @Test(arguments: ["", "7"])
+  func `root starts the daemon of a user without an entry by the number`(name: String) {
+    let facts = Facts.sound.with {
+      $0.user = .init(uid: 0, name: "root")
+      $0.choice = .named("/x", .variable)
+      $0.file = .missing
+      $0.connection = .notTried
+      $0.daemonWithoutFile = Facts.Listener(pid: 7, uid: 7, name: "widgetd", owner: name)
+    }
+    #expect(
+      facts.finding("file")?.mend
+        == "kill -TERM 7; timeout 90 tail --pid=7 -f /dev/null; setpriv --reuid=7 --regid=7 "
+        + "--clear-groups widgetd --socket /x  "
+        + "# with the same --state-directory as before, if it had one")
+  }
+
   @Test(arguments: [0, 2])
   func `bundles that have failed, and those that are failing, are named`(count: Int) {
     let facts = Facts.sound.with {

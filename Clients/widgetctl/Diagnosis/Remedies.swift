@@ -150,8 +150,10 @@ struct Remedies {
       switch (owner.uid, user.isRoot) {
       case (user.uid, _): command
       case (0, _): sudo + command
-      // `su` sets $HOME, which has the store.
-      case (_, true): "su -s /bin/sh -c \(command.shellQuoted) \(owner.name.shellQuoted)"
+      // `su` sets $HOME, which has the store. It takes only names of users with an entry.
+      case (_, true) where Remedies.isNamed(owner.uid, owner.name):
+        "su -s /bin/sh -c \(command.shellQuoted) \(owner.name.shellQuoted)"
+      case (_, true): "setpriv --reuid=\(owner.uid) --regid=\(owner.uid) --clear-groups \(command)"
       case (_, false): "sudo -u \(Remedies.sudoUser(owner.uid, owner.name)) \(command)"
       }
     guard choice.manager != .system else { return start }
@@ -162,6 +164,11 @@ struct Remedies {
 
   /// A user for `sudo -u`, which takes a number only after `#`.
   static func sudoUser(_ uid: UInt32, _ name: String) -> String {
-    (name.isEmpty || name == "\(uid)" ? "#\(uid)" : name).shellQuoted
+    (isNamed(uid, name) ? name : "#\(uid)").shellQuoted
+  }
+
+  /// Whether the system has an entry for a user. Otherwise, the name is empty or the number.
+  private static func isNamed(_ uid: UInt32, _ name: String) -> Bool {
+    !name.isEmpty && name != "\(uid)"
   }
 }
