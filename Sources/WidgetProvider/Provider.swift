@@ -20,8 +20,8 @@ public protocol Provider {
   /// The kinds.
   @WidgetsBuilder var widgets: Widgets { get }
   /// Widgets that should exist while this program is registered. Missing widgets are created.
-  /// Existing widgets keep people's changes. If the daemon refuses a widget for now, such as at a
-  /// limit, the program tries again. It does not retry a wrong or forbidden widget.
+  /// Existing widgets keep people's changes. If the daemon refuses a widget for now, the program tries
+  /// again. A wrong or forbidden widget is tried again only at the next connection.
   var instances: [WidgetSpec] { get }
 }
 
