@@ -21,6 +21,12 @@ import WidgetModel
     try BundleInstaller.anywhere.read(at: "\(root)/\(folder)")
   }
 
+  /// A host whose process runs and does not answer.
+  private func silent(_ folders: [String]) -> BundleHost {
+    let silence = ProviderSilence(since: .epoch, pid: 42)
+    return .silent(SilentProcess(silence, isStopped: false), folders: folders)
+  }
+
   private var usual: BundleInstaller { BundleFolderOptions.installer(at: "\(root)/usual") }
 
   private func compared(_ folder: String, _ host: BundleHost) throws -> String {
@@ -40,6 +46,8 @@ import WidgetModel
     #expect(try compared("work", host) == "\(root)/hosted")
     #expect(try compared("work", .missing(former: ["\(root)/hosted"])) == "\(root)/usual")
     #expect(try compared("work", .running(folders: ["\(root)/usual"])) == "\(root)/usual")
+    #expect(try compared("work", .returning(folders: ["\(root)/hosted"])) == "\(root)/hosted")
+    #expect(try compared("work", silent(["\(root)/hosted"])) == "\(root)/hosted")
   }
 
   @Test func `a file in a folder of the host is compared with that folder`() throws {
@@ -64,11 +72,19 @@ import WidgetModel
     func notice(_ installer: BundleInstaller, _ host: BundleHost) throws -> [String] {
       BundleDiffCommand.notice(try found("work"), comparedIn: installer, besides: usual, host)
     }
-    let words =
-      "the folder \(root)/hosted, so the version is compared with bundle desk there; install it with "
-      + "--dir \(root)/hosted"
-    #expect(try notice(installer, .running(folders: [])) == ["widgetd-host runs \(words)"])
-    #expect(try notice(installer, .missing()) == ["the last widgetd-host ran \(words)"])
+    let folder = "the folder \(root)/hosted"
+    let rest =
+      ", so the version is compared with bundle desk there; install it with --dir \(root)/hosted"
+    #expect(try notice(installer, .running(folders: [])) == ["widgetd-host runs \(folder)\(rest)"])
+    #expect(try notice(installer, .missing()) == ["the last widgetd-host ran \(folder)\(rest)"])
+    #expect(
+      try notice(installer, silent([])) == [
+        "widgetd-host, which does not answer, ran \(folder)\(rest)"
+      ])
+    #expect(
+      try notice(installer, .returning(folders: [])) == [
+        "widgetd-host ran \(folder) before the restart of the daemon\(rest)"
+      ])
     #expect(try notice(usual, .missing()).isEmpty)
   }
 }

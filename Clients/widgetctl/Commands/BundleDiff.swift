@@ -141,7 +141,8 @@ struct BundleDiffCommand: AsyncParsableCommand {
 
   /// The installer for the folder with which a file is compared: the folder of the host, or of the
   /// last host, that has the file, or else the first one that has the bundle. The usual folder, if there
-  /// is none, or if no host runs and the usual folder has the bundle, too.
+  /// is none, or if there is no host and the usual folder has the bundle, too. A host that does not
+  /// answer, or has not returned yet, still runs its folders.
   static func installer(
     for found: BundleInstaller.Found, _ host: BundleHost, usual: BundleInstaller
   ) -> BundleInstaller {
@@ -149,7 +150,7 @@ struct BundleDiffCommand: AsyncParsableCommand {
     let folder: String?
     if let own = BundleOutlook.folder(ofBundleIn: found.file), host.ran(own) {
       folder = own
-    } else if !host.isRunning, usual.folder(having: id) != nil {
+    } else if host.isMissing, usual.folder(having: id) != nil {
       folder = nil
     } else {
       folder = host.folderOfBundles(having: id)
@@ -168,9 +169,13 @@ struct BundleDiffCommand: AsyncParsableCommand {
   ) -> [String] {
     guard installer.path != usual.path, !installer.isInstalled(found) else { return [] }
     let reason =
-      host.isRunning
-      ? "widgetd-host runs the folder \(installer.path)"
-      : "the last widgetd-host ran the folder \(installer.path)"
+      switch host {
+      case .running: "widgetd-host runs the folder \(installer.path)"
+      case .silent: "widgetd-host, which does not answer, ran the folder \(installer.path)"
+      case .returning:
+        "widgetd-host ran the folder \(installer.path) before the restart of the daemon"
+      case .missing, .unknown: "the last widgetd-host ran the folder \(installer.path)"
+      }
     return [
       "\(reason), so the version is compared with bundle \(found.bundle.id) there; install it with "
         + "--dir \(installer.path.asArgument)"
