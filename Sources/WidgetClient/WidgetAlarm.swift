@@ -1,6 +1,6 @@
 import NIOCore
 package import WidgetModel
-import WidgetTimers
+package import WidgetTimers
 
 /// A timer on the thread that reads the socket. A program that shows widgets then needs no other
 /// thread for the time: each ring wakes only this one.
@@ -39,5 +39,11 @@ extension WidgetClient {
   /// A timer on the thread of this client's connections. It calls `ring` there.
   package func alarm(_ ring: @escaping @Sendable () -> Void) -> WidgetAlarm {
     WidgetAlarm(eventLoop: eventLoop, ring: ring)
+  }
+
+  /// Tells when the wall clock is set, until the watch is released. It calls `wasSet` on the thread of
+  /// this client's connections.
+  package func clockWatch(_ wasSet: @escaping @Sendable () -> Void) -> ClockWatch {
+    ClockWatch(on: eventLoop, wasSet)
   }
 }

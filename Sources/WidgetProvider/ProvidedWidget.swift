@@ -84,7 +84,8 @@ public protocol ProvidedWidget: Sendable {
 /// The schedule of automatic refreshes.
 public enum Schedule: Hashable, Sendable {
   case never
-  /// Repeatedly. If aligned, at multiples of the interval since 1970.
+  /// Repeatedly. If aligned, at multiples of the interval since 1970. If the clock is set past such a
+  /// multiple, or back to a time before the last one, `refresh` is called at once.
   case every(Duration, isAligned: Bool = true)
 }
 

@@ -11,12 +11,14 @@ public import WidgetTimers
 /// on widgets run at the same time. An event is acknowledged when its changes are committed.
 public struct ProviderRunner: Sendable {
   private let name: String
-  private let widgets: [KindName: AnyProvidedWidget]
+  let widgets: [KindName: AnyProvidedWidget]
   private let instances: [WidgetSpec]
   let client: WidgetClient
   let options: ProviderOptions
-  private let now: @Sendable () -> Timestamp
-  private let clock: any Clock<Duration>
+  let now: @Sendable () -> Timestamp
+  let clock: any Clock<Duration>
+  /// Calls its argument when the wall clock is set, until the result is released. Tests replace it.
+  var watchClock: @Sendable (_ wasSet: @escaping @Sendable () -> Void) -> any Sendable
   /// Reports failures and possible failures, one line at a time.
   let report: @Sendable (String) -> Void
   /// Reports the normal progress.
@@ -27,8 +29,8 @@ public struct ProviderRunner: Sendable {
   ///   - widgets: the kinds; if two have the same name, the first counts.
   ///   - instances: widgets that should exist.
   ///   - client: the client of the daemon. The daemon need not run yet.
-  ///   - now: the current time.
-  ///   - clock: the clock of schedules.
+  ///   - now: the current time of the wall clock.
+  ///   - clock: the clock for the waits of schedules. Aligned schedules also follow the wall clock.
   ///   - report: reports failures and possible failures, one line at a time.
   ///   - note: reports the normal progress.
   public init(
@@ -47,6 +49,7 @@ public struct ProviderRunner: Sendable {
     self.options = options
     self.now = now
     self.clock = clock
+    watchClock = { client.clockWatch($0) }
     self.report = report
     self.note = note
   }
@@ -110,11 +113,14 @@ public struct ProviderRunner: Sendable {
     let session = client.provide(name, kinds: kinds, options: options)
     let turns = Turns()
     let attached = Attached()
+    let waits = ScheduleWaits()
+    let clockWatch: (any Sendable)? = hasAlignedSchedules ? watchClock { waits.end() } : nil
     do {
       try await withThrowingTaskGroup(of: Void.self) { group in
         for widget in widgets.values {
           guard case .every(let interval, let isAligned) = widget.schedule else { continue }
-          group.addTask { await keep(widget, every: interval, isAligned, session, turns, attached) }
+          let pace = SchedulePace(every: interval, isAligned: isAligned, at: now())
+          group.addTask { await keep(widget, at: pace, waits, session, turns, attached) }
         }
         defer { group.cancelAll() }
         var isLost = false
@@ -141,6 +147,7 @@ public struct ProviderRunner: Sendable {
     } catch ClientError.cancelled {
       // The requested end.
     }
+    withExtendedLifetime(clockWatch) {}
     await session.close()
   }
 
@@ -315,17 +322,16 @@ public struct ProviderRunner: Sendable {
   // MARK: - What schedules want
 
   private func keep(
-    _ widget: AnyProvidedWidget, every interval: Duration, _ isAligned: Bool,
+    _ widget: AnyProvidedWidget, at pace: SchedulePace, _ waits: ScheduleWaits,
     _ session: ProviderSession, _ turns: Turns, _ attached: Attached
   ) async {
+    var pace = pace
     // The failures in a row for which the daemon could take no change.
     var failures = 0
     while !Task.isCancelled {
-      var delay = isAligned ? now().delay(toMultipleOf: interval) : interval
-      if failures > 0, let soon = options.retry.delay(beforeAttempt: failures - 1) {
-        delay = min(delay, soon)
-      }
-      do { try await clock.sleep(for: delay) } catch { return }
+      let retry = failures > 0 ? options.retry.delay(beforeAttempt: failures - 1) : nil
+      do { try await wait(for: pace, retryingAfter: retry, waits) } catch { return }
+      let (date, start) = (now(), ContinuousClock.now)
       await turns.take()
       var isPassing = false
       await tolerate { () async throws(ClientError) in
@@ -339,6 +345,9 @@ public struct ProviderRunner: Sendable {
       }
       await turns.pass()
       failures = isPassing ? failures + 1 : 0
+      // This is the time that the clock would have if nobody had set it meanwhile. So a multiple that a
+      // step has passed still counts.
+      pace.hasRefreshed(at: date.advanced(by: ContinuousClock.now - start))
     }
   }
 
@@ -457,16 +466,5 @@ actor Turns {
       return
     }
     waiting.removeFirst().resume()
-  }
-}
-
-extension Timestamp {
-  /// The time to the next multiple of an interval since 1970: more than 0, and at most the interval.
-  func delay(toMultipleOf interval: Duration) -> Duration {
-    let step = interval / .nanoseconds(1)
-    guard step >= 1, step < 9e18 else { return interval }
-    let nanoseconds = Int64(step)
-    let past = nanosecondsSinceEpoch % nanoseconds
-    return .nanoseconds(nanoseconds - (past < 0 ? past + nanoseconds : past))
   }
 }

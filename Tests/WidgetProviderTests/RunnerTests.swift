@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import Synchronization
 import Testing
 import WidgetClient
 import WidgetModel
@@ -121,6 +122,28 @@ import WidgetStorage
     }
   }
 
+  @Test(arguments: [72, -72])
+  func `an aligned schedule refreshes at once if the clock is set to another day`(hours: Int)
+    async throws
+  {
+    try await withDaemon { client in
+      @WidgetsBuilder var widgets: Widgets { Tally(schedule: .every(.seconds(86_400))) }
+      let clock = WallClock(Timestamp(nanosecondsSinceEpoch: 1_800_000_000_000_000_000))
+      var runner = ProviderRunner(
+        name: "desk", widgets: widgets, instances: [WidgetSpec("t", of: Tally.self)],
+        client: client, now: { clock.now })
+      runner.watchClock = { clock.watch($0) }
+      let run = Task { [runner] in try await runner.run() }
+      try await until("t", in: client) { $0.data["refreshes"] == .int(1) }
+      for count in 2...4 {
+        clock.step(by: .seconds(hours * 3_600))
+        try await until("t", in: client) { $0.data["refreshes"] == .int(Int64(count)) }
+      }
+      run.cancel()
+      try await run.value
+    }
+  }
+
   @Test func `once brings the widgets up to date, and leaves them fresh`() async throws {
     try await withDaemon { client in
       let id = try #require(WidgetID("t"))
@@ -198,6 +221,33 @@ import WidgetStorage
       run.cancel()
       _ = await run.result
     }
+  }
+}
+
+/// A wall clock that stands still, and that can be set.
+private final class WallClock: Sendable {
+  private struct State {
+    var now: Timestamp
+    var wasSet: (@Sendable () -> Void)?
+  }
+
+  private let state: Mutex<State>
+
+  init(_ now: Timestamp) { state = Mutex(State(now: now)) }
+
+  var now: Timestamp { state.withLock { $0.now } }
+
+  func watch(_ wasSet: @escaping @Sendable () -> Void) -> WallClock {
+    state.withLock { $0.wasSet = wasSet }
+    return self
+  }
+
+  func step(by duration: Duration) {
+    let wasSet = state.withLock { state in
+      state.now = state.now.advanced(by: duration)
+      return state.wasSet
+    }
+    wasSet?()
   }
 }
 

@@ -1,11 +1,10 @@
-import NIOCore
+package import NIOCore
 import NIOPosix
 import WidgetModel
-import WidgetTimers
 
 /// Tells when the wall clock is set, until it is released. The kernel reports that through a timer,
 /// so nothing wakes up meanwhile. Without the kernel's timer, the listener looks every minute.
-final class ClockWatch: Sendable {
+package final class ClockWatch: Sendable {
   /// The timer rings only when the clock is set, because its date is far away.
   private static let far = Duration.seconds(10_000 * 86_400)
 
@@ -14,9 +13,14 @@ final class ClockWatch: Sendable {
   private let wasSet: @Sendable () -> Void
 
   /// - Parameter wasSet: called on an event loop. It can also be called without a step of the clock.
-  init(_ wasSet: @escaping @Sendable () -> Void) {
+  package convenience init(_ wasSet: @escaping @Sendable () -> Void) {
+    self.init(on: MultiThreadedEventLoopGroup.singleton.next(), wasSet)
+  }
+
+  /// - Parameter wasSet: called on the event loop. It can also be called without a step of the clock.
+  package init(on eventLoop: any EventLoop, _ wasSet: @escaping @Sendable () -> Void) {
     self.wasSet = wasSet
-    eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    self.eventLoop = eventLoop
     timer = .makeEmptyBox(valueType: WallClockTimer.self, eventLoop: eventLoop)
     eventLoop.execute { [weak self] in self?.arm() }
   }
