@@ -1,4 +1,6 @@
 import Testing
+import WidgetClient
+import WidgetProto
 
 @testable import widgetctl
 
@@ -29,5 +31,52 @@ struct UploadTests {
     }
     #expect(tried == ["a", "b", "c"])
     #expect(deleted == ["blob of a", "blob of b"])
+  }
+
+  /// The blobs that are deleted after this failure of a call.
+  private func deleted(after failure: ClientError?) async throws -> [String] {
+    var deleted: [String] = []
+    do {
+      let answer = try await Upload.send(with: ["a", "b"], delete: { deleted.append($0) }) {
+        if let failure { throw failure }
+        return 7
+      }
+      #expect(failure == nil && answer == 7)
+    } catch let error as ClientError {
+      #expect(error == failure)
+    }
+    return deleted
+  }
+
+  private static func refusal(_ code: StatusCode, _ reason: String) -> ClientError {
+    .status(
+      RPCStatus(
+        code: code, message: "no",
+        errorInfo: ErrorInfo(reason: reason, domain: ErrorInfo.widgetdDomain)))
+  }
+
+  private static let refusals: [ClientError] = [
+    UploadTests.refusal(.failedPrecondition, "REDUCER_FAILED"),
+    UploadTests.refusal(.invalidArgument, "INVALID_FIELD"),
+    UploadTests.refusal(.resourceExhausted, "QUOTA_EXCEEDED"),
+    UploadTests.refusal(.unavailable, "STORAGE_FAILED"),
+    .unavailable(.refused, socketPath: "/s"), .deadlineExceeded(.seconds(1)),
+  ]
+
+  @Test(arguments: UploadTests.refusals)
+  func `the blobs of a refused event are deleted`(failure: ClientError) async throws {
+    #expect(try await deleted(after: failure) == ["a", "b"])
+  }
+
+  private static let others: [ClientError?] = [
+    nil, UploadTests.refusal(.resourceExhausted, "RESPONSE_TOO_LARGE"),
+    UploadTests.refusal(.internalError, "INTERNAL"),
+    .deadlineExceeded(.seconds(1), mayBeMade: true),
+    .connectionLost(socketPath: "/s", mayBeMade: true), .cancelled,
+  ]
+
+  @Test(arguments: UploadTests.others)
+  func `the blobs of an event that may be accepted stay`(failure: ClientError?) async throws {
+    #expect(try await deleted(after: failure) == [])
   }
 }

@@ -175,6 +175,7 @@ struct SendCommand: AsyncParsableCommand {
         ? []
         : target.warnings(payload, event: name, node: node, uploads: files.map(\.name))
     }
+    var blobs: [String] = []
     if !files.isEmpty {
       let widget = try await session.client.getWidget(
         GetWidgetRequest(id: id), options: session.options
@@ -184,7 +185,7 @@ struct SendCommand: AsyncParsableCommand {
       }
       var values = ValueMap()
       if case .map(let map)? = payload["values"] { values = map }
-      let blobs = try await Upload.run(files.map(\.path), session)
+      blobs = try await Upload.run(files.map(\.path), session)
       for (file, blob) in zip(files, blobs) { values[file.name] = .string(blob) }
       payload["values"] = .map(values)
     }
@@ -192,10 +193,12 @@ struct SendCommand: AsyncParsableCommand {
       widgetID: id, nodeID: node ?? "", name: name, payload: payload, force: force,
       client: "widgetctl", requestID: global.requestId ?? "", wantsOutcome: waits)
     guard !waits else {
-      return try await hinting(at: target) { try await OutcomeWait(request, session, global).run() }
+      return try await hinting(at: target) {
+        try await OutcomeWait(request, with: blobs, session, global).run()
+      }
     }
     let answer = try await hinting(at: target) {
-      try await session.client.sendEvent(request, options: session.options)
+      try await Upload.send(request, with: blobs, session)
     }
     if let warning = await EventCheck.warning(request, session) { warnings.append(warning) }
     if !warnings.isEmpty { Output.warn(warnings) }

@@ -10,14 +10,19 @@ import WidgetProto
 /// watch starts before the event is sent, so that no outcome can be missed.
 struct OutcomeWait: Sendable {
   private let request: SendEventRequest
+  /// The blobs in the event.
+  private let blobs: [String]
   private let session: Session
   private let limit: Duration?
   private let follow: FollowOptions
   private let global: GlobalOptions
 
-  init(_ request: SendEventRequest, _ session: Session, _ global: GlobalOptions) {
+  init(
+    _ request: SendEventRequest, with blobs: [String], _ session: Session, _ global: GlobalOptions
+  ) {
     self.global = global
     self.request = request
+    self.blobs = blobs
     self.session = session
     limit = global.timeout == nil ? GlobalOptions.timeoutDefault : global.limit
     var limited = global
@@ -32,12 +37,26 @@ struct OutcomeWait: Sendable {
   /// Holds the daemon's answer after the event was sent.
   private final class Sent: Sendable {
     let answer = Mutex<SendEventResponse?>(nil)
+    /// Whether the command has begun to send the event.
+    let isBegun = Mutex(false)
     /// Whether the command has reported that it waits.
     let isNoted = Mutex(false)
   }
 
   func run() async throws {
     let sent = Sent()
+    do {
+      try await run(sent)
+    } catch {
+      // Without an event, nobody can use the blobs.
+      if !sent.isBegun.withLock({ $0 }) {
+        for blob in blobs { await Upload.delete(blob, session) }
+      }
+      throw error
+    }
+  }
+
+  private func run(_ sent: Sent) async throws {
     do {
       try await follow.limited {
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -240,7 +259,8 @@ struct OutcomeWait: Sendable {
       if let sent {
         answer = sent
       } else {
-        answer = try await session.client.sendEvent(request, options: session.options)
+        result.isBegun.withLock { $0 = true }
+        answer = try await Upload.send(request, with: blobs, session)
         sent = answer
         result.answer.withLock { $0 = answer }
         if let widget = mirror[request.widgetID], widget.isStale,

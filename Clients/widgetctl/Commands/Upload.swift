@@ -14,14 +14,42 @@ enum Upload {
   ///
   /// - Returns: the blobs' ids, in the order of the paths.
   static func run(_ paths: [String], _ session: Session) async throws -> [String] {
-    try await all(paths, upload: { try await run($0, session) }) { blob in
-      // A task of its own, because cancellation may be the reason.
-      await Task {
-        let options = CallOptions(timeout: .seconds(2))
-        _ = try? await session.client.deleteBlob(DeleteBlobRequest(blobID: blob), options: options)
-      }
-      .value
+    try await all(paths, upload: { try await run($0, session) }) { await delete($0, session) }
+  }
+
+  /// Sends the event with these blobs. If the daemon has certainly not taken the event, it keeps none of
+  /// them.
+  static func send(
+    _ request: SendEventRequest, with blobs: [String], _ session: Session
+  ) async throws -> SendEventResponse {
+    try await send(with: blobs, delete: { await delete($0, session) }) {
+      try await session.client.sendEvent(request, options: session.options)
     }
+  }
+
+  /// Sends an event. Deletes its blobs if the daemon has certainly not taken it: nobody can use them, and
+  /// they count in the user's quota.
+  static func send<Answer: Sendable>(
+    with blobs: [String], delete: (String) async -> Void, _ send: () async throws -> Answer
+  ) async throws -> Answer {
+    do {
+      return try await send()
+    } catch {
+      if (error as? ClientError)?.isOfUnmadeChange == true {
+        for blob in blobs { await delete(blob) }
+      }
+      throw error
+    }
+  }
+
+  /// Deletes a blob that nobody can use, as far as the daemon answers.
+  static func delete(_ blob: String, _ session: Session) async {
+    // A task of its own, because cancellation may be the reason.
+    await Task {
+      let options = CallOptions(timeout: .seconds(2))
+      _ = try? await session.client.deleteBlob(DeleteBlobRequest(blobID: blob), options: options)
+    }
+    .value
   }
 
   /// Uploads files one after the other. If one fails, deletes the others: nobody can use them, and they
@@ -94,5 +122,27 @@ enum Upload {
     }
     return CommandFailure(
       ExitStatus(errno: error), "cannot read \(path): \(String(cString: strerror(error)))")
+  }
+}
+
+extension ClientError {
+  /// Whether the change of the failed call was certainly not made.
+  var isOfUnmadeChange: Bool {
+    switch self {
+    case .status(let status):
+      switch status.code {
+      case .invalidArgument, .notFound, .alreadyExists, .permissionDenied, .failedPrecondition,
+        .aborted, .outOfRange, .unimplemented, .unauthenticated:
+        true
+      // The change was made, and only its answer is too large.
+      case .resourceExhausted: reason != "RESPONSE_TOO_LARGE"
+      case .unavailable: reason == "STORAGE_FAILED"
+      case .ok, .cancelled, .unknown, .deadlineExceeded, .internalError, .dataLoss: false
+      }
+    // Nothing was sent.
+    case .unavailable, .socketNotFound, .requestTooLong: true
+    case .connectionLost(_, let mayBeMade), .deadlineExceeded(_, let mayBeMade): !mayBeMade
+    case .unresponsive, .cancelled, .closed, .protocolViolation, .wire: false
+    }
   }
 }

@@ -391,12 +391,13 @@ struct LiveSession {
     Task {
       await last?.value
       do {
+        let (payload, blobs) = try await payload(of: event)
         let request = SendEventRequest(
           widgetID: event.widget, nodeID: event.node, name: event.name,
-          payload: try await payload(of: event), client: "widgetctl",
+          payload: payload, client: "widgetctl",
           wantsOutcome: ["submit", "change"].contains(event.name)
             || options.ids.contains(event.widget))
-        let answer = try await session.client.sendEvent(request, options: session.options)
+        let answer = try await Upload.send(request, with: blobs, session)
         post.yield(.accepted(event, answer))
       } catch let error as ClientError {
         post.yield(.refused(event, CommandFailure(error).message))
@@ -427,8 +428,10 @@ struct LiveSession {
     Task { post.yield(.known(await session.ids())) }
   }
 
-  /// Uploads the event's files. Returns the payload with blob ids in place of their paths.
-  private func payload(of event: LiveEvent) async throws -> ValueMap {
+  /// Uploads the event's files.
+  ///
+  /// - Returns: the payload with blob ids in place of the paths, and these ids.
+  private func payload(of event: LiveEvent) async throws -> (ValueMap, blobs: [String]) {
     var payload = event.payload
     let files = Array(event.files)
     let blobs = try await Upload.run(files.map { $0.value }, session)
@@ -441,7 +444,7 @@ struct LiveSession {
         payload[name] = blob
       }
     }
-    return payload
+    return (payload, blobs)
   }
 
   private func refresh(_ id: WidgetID, _ post: AsyncStream<News>.Continuation) {
