@@ -69,6 +69,28 @@ struct BundlePartTests {
     #expect(begun == [.source(b, 1), .run(2), nil])
   }
 
+  @Test func `sources that wait for a place begin in order, and wait once each`() {
+    var limits = HostLimits()
+    limits.continuousMax = 1
+    var requests = RequestTable(generation: 1, limits: limits)
+    let first = requests.begin(.continuous(a, 0))
+    requests.waitForPlace(a, 1)
+    for _ in 0..<2 { requests.waitForPlace(b, 0) }
+    requests.waitForPlace(b, 1)
+    requests.waitForPlace(b, 2)
+    let early = requests.takePlace()
+    #expect(!requests.hasPlace && early == nil)
+    requests.forgetWaiters(of: a)
+    _ = requests.end(first)
+    let next = requests.takePlace()
+    #expect(next == .init(id: b, index: 0))
+    // A source that has begun at its own retry waits no more.
+    let second = requests.begin(.continuous(b, 1))
+    _ = requests.end(second)
+    let rest = (0..<2).map { _ in requests.takePlace() }
+    #expect(rest == [.init(id: b, index: 2), nil])
+  }
+
   // MARK: Sources and failures
 
   @Test func `a late result for a removed widget changes no source and no failure`() {

@@ -132,24 +132,48 @@ struct SourceRetryTests {
     #expect(scene.program() == nil)
   }
 
-  @Test func `a connection over the limit begins when there is a place`() throws {
+  /// A bundle with one place for three connections.
+  private func crowdedScene() throws -> Scene {
     var limits = HostLimits()
     limits.continuousMax = 1
-    var scene = try Scene(
+    return try Scene(
       """
-      data: {on: true, n: ""}
+      data: {on: true, other: true, n: ""}
       sources:
         first: {socket: /run/a, when: data.on, set: {n: result}}
-        second: {socket: /run/b, set: {n: result}}
-      """, permissions: "{sockets: [/run/a, /run/b]}", limits: limits)
+        second: {socket: /run/b, when: data.other, set: {n: result}}
+        third: {socket: /run/c, set: {n: result}}
+      """, permissions: "{sockets: [/run/a, /run/b, /run/c]}", limits: limits)
+  }
+
+  @Test func `a connection over the limit begins as soon as there is a place`() throws {
+    var scene = try crowdedScene()
     #expect(scene.connection()?.request.path == "/run/a" && scene.connection() == nil)
     #expect(scene.status("second", "code") == .string("RESOURCE_EXHAUSTED"))
+    // The backoff is minutes long by now.
+    scene.pass(.seconds(1_000))
+    #expect(scene.connection() == nil)
     try scene.change { $0.data["on"] = .bool(false) }
-    scene.pass(.seconds(1))
     let second = try need(scene.connection())
-    #expect(second.request.path == "/run/b")
+    #expect(second.request.path == "/run/b" && scene.connection() == nil)
     scene.tell(.line(second.id, Array("x".utf8)))
-    #expect(scene["n"] == .string("x") && scene.widget?.error == nil)
+    #expect(scene["n"] == .string("x") && scene.status("second") == .string("success"))
+    #expect(scene.status("third", "code") == .string("RESOURCE_EXHAUSTED"))
+  }
+
+  @Test func `a connection that ends gives its place to the next source`() throws {
+    var scene = try crowdedScene()
+    let first = try need(scene.connection())
+    scene.tell(.failed(first.id, Failure("UNAVAILABLE", "gone")))
+    #expect(scene.connection()?.request.path == "/run/b" && scene.connection() == nil)
+  }
+
+  @Test func `a source that was turned off does not take a place`() throws {
+    var scene = try crowdedScene()
+    let first = try need(scene.connection())
+    try scene.change { $0.data["other"] = .bool(false) }
+    scene.tell(.failed(first.id, Failure("UNAVAILABLE", "gone")))
+    #expect(scene.connection()?.request.path == "/run/c" && scene.connection() == nil)
   }
 
   @Test func `sources continue when the bundle may compute again`() throws {

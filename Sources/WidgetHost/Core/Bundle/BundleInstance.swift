@@ -465,6 +465,13 @@ public struct BundleInstance: Sendable {
         advance(run)
       }
     }
+    while let next = requests.takePlace() {
+      // A source that was turned off meanwhile asks again when it is turned on.
+      guard let state = sources[next.id, next.index], state.isOn, state.request == nil else {
+        continue
+      }
+      read(next.id, next.index, isAsked: false)
+    }
   }
 
   mutating func flush(_ id: WidgetID, isForced: Bool) {

@@ -98,11 +98,11 @@ extension BundleInstance {
     }
     let isContinuous = source.isContinuous
     if isContinuous {
-      let count = requests.continuousCount
-      guard count < limits.continuousMax else {
+      guard requests.hasPlace else {
+        requests.waitForPlace(id, index)
         throw Failure(
           "RESOURCE_EXHAUSTED",
-          "the bundle already has \(count) running programs, sockets and services, which is the"
+          "the bundle already has \(requests.continuousCount) running programs, sockets and services, which is the"
             + " limit", isTransient: true)
       }
     } else if !requests.hasRoom {

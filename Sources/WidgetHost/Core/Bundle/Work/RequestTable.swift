@@ -34,10 +34,20 @@ struct RequestTable: Sendable {
   private var lastNumber: UInt64 = 0
   private var purposes: [RequestID: Purpose] = [:]
   private var waiting: [Waiter] = []
+  private let continuousMax: Int
+  /// The continuous sources that wait for a place, in order.
+  private var waitingForPlace: [Place] = []
+
+  /// A source of a widget.
+  struct Place: Hashable, Sendable {
+    let id: WidgetID
+    let index: Int
+  }
 
   init(generation: UInt64, limits: HostLimits) {
     self.generation = generation
     effectsMax = limits.effectsMax
+    continuousMax = limits.continuousMax
   }
 
   var isEmpty: Bool { purposes.isEmpty }
@@ -47,6 +57,9 @@ struct RequestTable: Sendable {
   mutating func begin(_ purpose: Purpose) -> RequestID {
     let request = RequestID(generation: generation, number: nextNumber())
     purposes[request] = purpose
+    if case .continuous(let id, let index) = purpose {
+      waitingForPlace.removeAll { $0 == Place(id: id, index: index) }
+    }
     return request
   }
 
@@ -114,5 +127,22 @@ struct RequestTable: Sendable {
   /// Forgets the waiting sources of a widget.
   mutating func forgetWaiters(of id: WidgetID) {
     waiting.removeAll { if case .source(id, _) = $0 { true } else { false } }
+    waitingForPlace.removeAll { $0.id == id }
+  }
+
+  // MARK: Places
+
+  /// Whether another program, socket or service can run.
+  var hasPlace: Bool { continuousCount < continuousMax }
+
+  /// Lets a continuous source wait for a place. A source that waits already keeps its turn.
+  mutating func waitForPlace(_ id: WidgetID, _ index: Int) {
+    let place = Place(id: id, index: index)
+    if !waitingForPlace.contains(place) { waitingForPlace.append(place) }
+  }
+
+  /// The first source that waited, if there is a place for it now.
+  mutating func takePlace() -> Place? {
+    waitingForPlace.isEmpty || !hasPlace ? nil : waitingForPlace.removeFirst()
   }
 }
