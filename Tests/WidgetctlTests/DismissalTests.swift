@@ -73,6 +73,17 @@ struct DismissalTests {
     #expect(dismissals.nextDecision(after: .epoch) == nil)
   }
 
+  @Test(arguments: [(0, false), (1, true), (-1, true), (-3_600, true)])
+  func `an event does not keep the view for longer if the clock is set back`(
+    seconds: Int64, closes: Bool
+  ) {
+    var dismissals = Dismissals(of: [Samples.id("a")])
+    look(&dismissals, Self.widget("a", dismissed: true))
+    dismissals.accepted(by: Samples.id("a"), Self.answer(revision: 2))
+    look(&dismissals, Self.widget("a", dismissed: true), at: seconds)
+    #expect(dismissals.areComplete == closes)
+  }
+
   @Test func `an event of a bundle closes the view when the bundle has done it`() {
     func widget(_ outcomes: ValueMap) -> Widget {
       var widget = Self.widget("a", dismissed: true)

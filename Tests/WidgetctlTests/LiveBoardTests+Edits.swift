@@ -73,6 +73,23 @@ extension LiveBoardTests {
     #expect(board.quiet == nil)
   }
 
+  @Test func `a toggle and a notice do not wait longer if the clock is set back`() throws {
+    let clock = Mutex(Timestamp.epoch)
+    var board = try Self.board([Self.widget("f", Self.form)], now: { clock.withLock { $0 } })
+    press(&board, .tab)
+    press(&board, .character(" "))
+    let event = LiveEvent(
+      widget: Samples.id("f"), node: "done", name: "change", payload: ["value": .bool(true)])
+    board.accepted(event, SendEventResponse(sequence: 1, revision: 1))
+    clock.withLock { $0 = $0.advanced(by: .seconds(-3_600)) }
+    board.timeHasPassed(turningSpinners: false)
+    #expect(board.panes[Samples.id("f")]?.node("done")?.properties["value"] == .bool(false))
+    #expect(!board.notice.isEmpty)
+    clock.withLock { $0 = $0.advanced(by: .seconds(-3_600)) }
+    board.timeHasPassed(turningSpinners: false)
+    #expect(board.notice.isEmpty && board.quiet == nil)
+  }
+
   @Test func `a toggle whose event waits for a program falls back without another notice`() throws {
     let clock = Mutex(Timestamp.epoch)
     var board = try Self.board(

@@ -60,6 +60,6 @@ struct Dismissals {
       if case .done = answer.outcome(in: widget) { return true }
       return false
     }
-    return answer.response.revision <= revision || now >= answer.at.advanced(by: patience)
+    return answer.response.revision <= revision || now.isPast(patience, since: answer.at)
   }
 }

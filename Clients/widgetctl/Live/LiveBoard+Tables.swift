@@ -137,9 +137,7 @@ extension LiveBoard {
         let place = LiveFocus(widget: id, node: entry.node.id, kind: .control)
         let now = options.now()
         if let last = asked[place], last.rows == entry.node.childIDs {
-          let wait = now.duration(since: last.time)
-          // The clock can have been set back.
-          guard wait < .zero || wait >= LiveBoard.moreWait else { continue }
+          guard now.isPast(LiveBoard.moreWait, since: last.time) else { continue }
         }
         asked[place] = MoreRequest(rows: entry.node.childIDs, time: now)
         effects.append(

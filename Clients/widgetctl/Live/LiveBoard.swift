@@ -119,11 +119,11 @@ struct LiveBoard {
   /// A message in the status line. The next key clears it, or else time does.
   var notice = "" {
     didSet {
-      noticeEnd = notice.isEmpty ? nil : options.now().advanced(by: LiveBoard.noticeDuration)
+      noticeStart = notice.isEmpty ? nil : options.now()
     }
   }
-  /// The time at which the notice disappears. Nil if there is none.
-  private var noticeEnd: Timestamp?
+  /// The time at which the notice appeared. Nil if there is none.
+  private var noticeStart: Timestamp?
   /// The time for which a notice is in the status line, in place of the connection and the counts.
   static let noticeDuration = Duration.seconds(8)
   private(set) var trouble: String?
@@ -343,7 +343,7 @@ struct LiveBoard {
   mutating func timeHasPassed(turningSpinners turns: Bool) {
     if turns { spinnerTick += 1 }
     let now = options.now()
-    if let noticeEnd, noticeEnd <= now { notice = "" }
+    if let noticeStart, now.isPast(LiveBoard.noticeDuration, since: noticeStart) { notice = "" }
     if let flipped = mirror.advance(to: now) { show(flipped, from: nil, isSnapshot: false) }
     for feed in feedMirrors.keys.sorted() {
       guard let flipped = feedMirrors[feed]?.advance(to: now) else { continue }
@@ -366,8 +366,10 @@ struct LiveBoard {
     let dates = DateText(now: now)
     let decisions = edited.compactMap { panes[$0]?.nextDecision(after: now) }
     let ends =
-      ([noticeEnd, dismissals.nextDecision(after: now), mirror.nextDate]
-      + feedMirrors.values.map(\.nextDate)).compactMap(\.self)
+      ([
+        noticeStart?.advanced(by: LiveBoard.noticeDuration), dismissals.nextDecision(after: now),
+        mirror.nextDate,
+      ] + feedMirrors.values.map(\.nextDate)).compactMap(\.self)
     let instants = (decisions + ends)
       .map { max($0.duration(since: now), .milliseconds(10)) }
     let ages = seen.filter(staleIDs.contains).compactMap { panes[$0]?.widget }

@@ -174,7 +174,7 @@ struct LiveEdits {
       guard let answer = flip.answer else { continue }
       // The answer's revision may be a change of a widget outside this watch. The watch may then
       // never reach it, so the time decides.
-      let isOver = now >= answer.at.advanced(by: LiveEdits.switchPatience)
+      let isOver = now.isPast(LiveEdits.switchPatience, since: answer.at)
       guard answer.response.revision <= revision || isOver else { continue }
       switch answer.outcome(in: widget) {
       case .failed(let reason): (switches[id], words) = (nil, reason)
@@ -190,7 +190,7 @@ struct LiveEdits {
     for id in submissions.keys {
       submissions[id]?.removeAll { submission in
         guard let answer = submission.answer else { return false }
-        let isOver = now >= answer.at.advanced(by: LiveEdits.outcomePatience)
+        let isOver = now.isPast(LiveEdits.outcomePatience, since: answer.at)
         guard answer.response.revision <= revision || isOver else { return false }
         switch LiveEdits.result(of: answer, in: widget, submission.drafts.keys, now) {
         case .open: return false
@@ -241,7 +241,7 @@ struct LiveEdits {
     let told = answer.outcome(in: widget)
     guard case .open = told else { return told }
     if case .map? = widget.data["status"],
-      now < answer.at.advanced(by: LiveEdits.outcomePatience) || widget.isStale
+      !now.isPast(LiveEdits.outcomePatience, since: answer.at) || widget.isStale
     {
       return .open
     }
