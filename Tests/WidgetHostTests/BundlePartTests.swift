@@ -83,12 +83,12 @@ struct BundlePartTests {
     requests.forgetWaiters(of: a)
     _ = requests.end(first)
     let next = requests.takePlace()
-    #expect(next == .init(id: b, index: 0))
+    #expect(next == RequestTable.Place(id: b, index: 0))
     // A source that has begun at its own retry waits no more.
     let second = requests.begin(.continuous(b, 1))
     _ = requests.end(second)
     let rest = (0..<2).map { _ in requests.takePlace() }
-    #expect(rest == [.init(id: b, index: 2), nil])
+    #expect(rest == [RequestTable.Place(id: b, index: 2), nil])
   }
 
   // MARK: Sources and failures
