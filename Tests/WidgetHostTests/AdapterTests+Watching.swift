@@ -178,12 +178,13 @@ extension AdapterTests {
     watcher.close()
   }
 
-  @Test(arguments: [
-    (65_536, "fs.inotify.max_user_watches=131072`"),
-    (1_048_576, "fs.inotify.max_user_watches=2097152`"),
-    (nil, "raise the limit in /proc/sys/fs/inotify/max_user_watches"),
-    (Int.max, "raise the limit in /proc/sys/fs/inotify/max_user_watches"),
-  ] as [(Int?, String)])
+  @Test(
+    arguments: [
+      (65_536, "fs.inotify.max_user_watches=131072`"),
+      (1_048_576, "fs.inotify.max_user_watches=2097152`"),
+      (nil, "raise the limit in /proc/sys/fs/inotify/max_user_watches"),
+      (Int.max, "raise the limit in /proc/sys/fs/inotify/max_user_watches"),
+    ] as [(Int?, String)])
   func `the remedy for missing watches raises the limit of this machine`(
     limit: Int?, end: String
   ) {
