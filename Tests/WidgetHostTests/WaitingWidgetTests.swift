@@ -247,6 +247,38 @@ struct WaitingWidgetTests {
     #expect(scene["n"] == .int(99))
   }
 
+  @Test func `an event between the end of the wait and the removal is in the log`() throws {
+    var scene = try Self.scene()
+    try scene.print(try need(scene.program()?.id), "1")
+    scene.tell(.waiting([id]))
+    scene.tell(.ending([id]))
+    _ = scene.taken()
+    try scene.event("press")
+    #expect(
+      scene.taken() == [
+        .report(
+          "bundle b: widget w: the event press is lost, because the removal of the widget has begun;"
+            + " send it again if the widget stays")
+      ])
+  }
+
+  /// The daemon refuses the removal.
+  @Test func `events of a widget that waits on after its time was over run actions`() throws {
+    var scene = try Self.scene()
+    try scene.print(try need(scene.program()?.id), "1")
+    scene.tell(.waiting([id]))
+    scene.tell(.ending([id]))
+    scene.tell(.ending([]))
+    try scene.event("press", wantsOutcome: true)
+    #expect(scene["n"] == .int(99))
+    try scene.print(try need(scene.program()?.id), "")
+    #expect(scene["n"] == .int(7) && outcome(scene, 1) == .string("success"))
+    // The time is over again.
+    try scene.event("press", wantsOutcome: true)
+    scene.tell(.ending([id]))
+    #expect(scene["n"] == .int(7) && outcome(scene, 2, "code") == .string("ABORTED"))
+  }
+
   @Test func `the undo at the end of the wait does not wait for the answer to another change`()
     throws
   {
@@ -322,6 +354,58 @@ struct WaitingWidgetTests {
     let time = HostTime(wall: .epoch, uptime: isLate ? limit : .zero)
     conversation.declareEndings(1, at: time)
     #expect(conversation.endings.keys.contains(1) == !isLate)
+  }
+
+  /// The widgets whose time is over, as the instances are told.
+  private func toldEnds(_ conversation: inout DaemonConversation) -> [Set<WidgetID>] {
+    conversation.takeOutputs().compactMap {
+      if case .tell(.ending(let ids), generation: 1) = $0 { ids } else { nil }
+    }
+  }
+
+  @Test func `an instance hears which widgets wait on after their time was over`() throws {
+    let other = try #require(WidgetID("v"))
+    let kind = try #require(KindName("k"))
+    var conversation = DaemonConversation(limits: HostLimits())
+    for (id, set) in [(id, "bundle/a"), (other, "bundle/b")] {
+      _ = conversation.holds.leave(
+        Widget(id: id, kind: kind, applySet: set), until: .seconds(30))
+    }
+    conversation.toldWaiting = [1: [id, other]]
+    _ = conversation.holds.tick(at: .seconds(30))
+    let time = HostTime(wall: .epoch, uptime: .seconds(31))
+    for id in [id, other] { _ = conversation.tellEnds(of: [id]) }
+    let first = toldEnds(&conversation)
+    #expect(first == [[id], [id, other]])
+    conversation.settle(at: time)
+    let unchanged = toldEnds(&conversation)
+    #expect(unchanged == [])
+    conversation.holds.resume(["bundle/a"], until: .seconds(60))
+    for _ in 0..<2 { conversation.settle(at: time) }
+    let rest = toldEnds(&conversation)
+    #expect(rest == [[other]])
+  }
+
+  /// A version that has the widget again is loaded before the removal, and the next one lacks it.
+  @Test func `an instance hears that the time of a widget begins again`() throws {
+    let bundle = try BundleReader.read(
+      "{bundle: a, format: 1, version: 1.0.0, kinds: {k: {content: {label: x}}},"
+        + " widgets: {w: {kind: k}}}")
+    let widget = Widget(id: id, kind: try #require(KindName("k")), applySet: "bundle/a")
+    var conversation = DaemonConversation(limits: HostLimits())
+    _ = conversation.holds.leave(widget, until: .seconds(30))
+    conversation.toldWaiting = [1: [id]]
+    _ = conversation.holds.tick(at: .seconds(30))
+    _ = conversation.tellEnds(of: [id])
+    conversation.holds.suspend(BundleClaims(of: bundle))
+    let time = HostTime(wall: .epoch, uptime: .seconds(31))
+    conversation.settle(at: time)
+    let early = toldEnds(&conversation)
+    #expect(early == [[id]])
+    _ = conversation.holds.leave(widget, until: .seconds(60))
+    conversation.settle(at: time)
+    let late = toldEnds(&conversation)
+    #expect(late == [[]])
   }
 
   @Test func `a wait that ends without news is over for the instance`() throws {

@@ -244,7 +244,8 @@ public enum BundleInput: Hashable, Sendable {
   case widget(Widget)
   /// All widgets that wait for their removal, because the file of a bundle lacks them.
   case waiting(Set<WidgetID>)
-  /// The time of these widgets, which wait, is over. Their removal begins.
+  /// All widgets that wait and whose time is over. Their removal begins. If a widget waits on after
+  /// all, a later set lacks it.
   case ending(Set<WidgetID>)
   case removed(WidgetID)
   /// The session is open again, and the daemon requests the data of every widget again. In each

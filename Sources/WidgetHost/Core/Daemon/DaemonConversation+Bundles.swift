@@ -22,7 +22,7 @@ extension DaemonConversation {
     {
       reportMisfits(results, of: link.bundle, before: nil)
     }
-    (toldWaiting[generation], endings[generation]) = (nil, nil)
+    (toldWaiting[generation], toldEnding[generation], endings[generation]) = (nil, nil, nil)
     guard let link = links.remove(generation) else { return }
     holds.outdateErrors()
     if case .flushing(let calls) = link.connection { for id in calls { cancel(id) } }

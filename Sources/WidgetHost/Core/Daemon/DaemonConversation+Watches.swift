@@ -90,9 +90,23 @@ extension DaemonConversation {
       let ending = told.intersection(ids)
       guard !ending.isEmpty else { continue }
       servers.insert(generation)
-      tell(.ending(ending), generation)
+      tell(ending: (toldEnding[generation] ?? []).union(ending), generation)
     }
     return servers
+  }
+
+  /// Tells the instances which widgets wait on, although their time was over. A new version that has
+  /// a widget again decides later.
+  mutating func tellResumed() {
+    for (generation, told) in toldEnding.sorted(by: { $0.key < $1.key }) {
+      let rest = told.filter { !holds.saysWaiting($0) }
+      if rest != told { tell(ending: rest, generation) }
+    }
+  }
+
+  private mutating func tell(ending ids: Set<WidgetID>, _ generation: UInt64) {
+    toldEnding[generation] = ids.isEmpty ? nil : ids
+    tell(.ending(ids), generation)
   }
 
   /// The waits of these widgets may be over, and no news follows.
@@ -106,6 +120,8 @@ extension DaemonConversation {
   private mutating func tell(waiting ids: Set<WidgetID>, _ generation: UInt64) {
     guard ids != toldWaiting[generation] ?? [] else { return }
     toldWaiting[generation] = ids.isEmpty ? nil : ids
+    let ending = toldEnding[generation]?.intersection(ids) ?? []
+    toldEnding[generation] = ending.isEmpty ? nil : ending
     tell(.waiting(ids), generation)
   }
 

@@ -78,6 +78,8 @@ struct DaemonConversation: Sendable {
   var heldChanges = HeldChanges()
   /// The widgets that wait for their removal, as the instances were told last.
   var toldWaiting: [UInt64: Set<WidgetID>] = [:]
+  /// Those of them whose time is over, as the instances were told last.
+  var toldEnding: [UInt64: Set<WidgetID>] = [:]
   /// The declarations that remove widgets whose time is over, by generation. Each waits for the
   /// changes of the instances that end the widgets' actions, at most until its time.
   var endings: [UInt64: (servers: Set<UInt64>, latest: Duration)] = [:]
@@ -207,6 +209,7 @@ struct DaemonConversation: Sendable {
   mutating func settle(at now: HostTime) {
     guard stopping == nil else { return proceedStopping(at: now) }
     closeRetired(at: now)
+    tellResumed()
     proceedWithdrawals()
     proceedStanding()
     proceedMarks()

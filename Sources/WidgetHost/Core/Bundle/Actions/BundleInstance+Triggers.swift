@@ -130,7 +130,7 @@ extension BundleInstance {
   private mutating func fire(
     _ index: Int, of id: WidgetID, _ event: Event?, steps: [Step]
   ) {
-    guard !ending.contains(id) else { return noteInterruption(of: event) }
+    guard !ending.contains(id) else { return noteEnding(of: event) }
     let key = QueueKey(widgetID: id, trigger: index)
     let firing = Firing(
       event: event, row: event.flatMap { NodeID.rowKeys(of: $0.nodeID).last } ?? "")

@@ -35,10 +35,12 @@ extension BundleInstance {
 
   /// The present actions are interrupted before the removal names the values that go with the
   /// widgets, like at the beginning of the wait. An action that began just before has no more time.
-  /// The removal waits for these changes, so no other action begins meanwhile.
+  /// The removal waits for these changes, so no other action begins meanwhile. A widget that waits on
+  /// after all is no longer among the widgets, and its events run actions again.
   mutating func take(ending ids: Set<WidgetID>) {
-    ending.formUnion(ids.intersection(waiting))
-    for id in ids.intersection(waiting).sorted(by: WidgetID.inOrder) {
+    let before = ending
+    ending = ids.intersection(waiting)
+    for id in ending.subtracting(before).sorted(by: WidgetID.inOrder) {
       interruptRuns(of: id)
       // The change must not wait for the answer to an earlier one.
       flush(id, isForced: true)
@@ -76,6 +78,19 @@ extension BundleInstance {
   }
 
   // MARK: Events
+
+  /// Notes that an event runs nothing, because the removal of its widget has begun. The daemon can
+  /// still refuse the removal.
+  mutating func noteEnding(of event: Event?) {
+    noteInterruption(of: event)
+    guard let event, event.origin.client != BundleInstance.sender, allowances.takeReport() else {
+      return
+    }
+    effects.append(
+      .report(
+        "bundle \(bundle.id): widget \(event.widgetID): the event \(event.name) is lost, because"
+          + " the removal of the widget has begun; send it again if the widget stays"))
+  }
 
   /// Notes that the kind does nothing for an event of a widget that waits for its removal. The
   /// version before may have had an action for it.
