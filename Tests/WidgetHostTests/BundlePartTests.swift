@@ -91,6 +91,29 @@ struct BundlePartTests {
     #expect(rest == [RequestTable.Place(id: b, index: 2), nil])
   }
 
+  @Test func `a kept place is free only for its source, until it is released`() {
+    var limits = HostLimits()
+    limits.continuousMax = 1
+    var requests = RequestTable(generation: 1, limits: limits)
+    requests.waitForPlace(b, 0)
+    requests.keepPlace(a, 0)
+    let early = requests.takePlace()
+    #expect(early == nil && !requests.hasPlace && requests.takenPlaces == 1)
+    #expect(requests.admits(a, 0) && !requests.admits(a, 1))
+    // The program starts again in its place.
+    let request = requests.begin(.continuous(a, 0))
+    #expect(requests.takenPlaces == 1 && !requests.admits(a, 0))
+    _ = requests.end(request)
+    #expect(requests.hasPlace)
+    requests.keepPlace(a, 0)
+    requests.releasePlace(a, 0)
+    #expect(requests.hasPlace)
+    requests.keepPlace(a, 0)
+    requests.forgetWaiters(of: a)
+    let next = requests.takePlace()
+    #expect(next == RequestTable.Place(id: b, index: 0))
+  }
+
   // MARK: Sources and failures
 
   @Test func `a late result for a removed widget changes no source and no failure`() {

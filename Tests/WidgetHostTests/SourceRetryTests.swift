@@ -176,6 +176,57 @@ struct SourceRetryTests {
     #expect(scene.connection()?.request.path == "/run/c" && scene.connection() == nil)
   }
 
+  /// A bundle with one place for two programs with `lines`. The first one has an argument.
+  private func crowdedPrograms() throws -> Scene {
+    var limits = HostLimits()
+    limits.continuousMax = 1
+    return try Scene(
+      """
+      data: {on: true, path: a, n: ""}
+      sources:
+        first: {command: [tail, =data.path], lines: true, when: data.on, set: {n: result}}
+        second: {command: [yes], lines: true, set: {n: result}}
+      """, permissions: "{commands: [tail, yes]}", limits: limits)
+  }
+
+  /// The argument changes at once, or later than the shortest time between two readings.
+  @Test(arguments: [Duration.zero, .seconds(10)])
+  func `a program that starts again with another argument keeps its place`(after wait: Duration)
+    throws
+  {
+    var scene = try crowdedPrograms()
+    let first = try need(scene.program())
+    #expect(first.request.arguments == ["a"] && scene.program() == nil)
+    scene.pass(wait)
+    try scene.change { $0.data["path"] = .string("b") }
+    #expect(scene.cancelled() == first.id)
+    scene.pass(HostLimits().fileSpacing)
+    let again = try need(scene.program())
+    #expect(again.request.arguments == ["b"] && scene.program() == nil)
+    #expect(scene.status("second", "code") == .string("RESOURCE_EXHAUSTED"))
+    // The end of the program gives its place to the other one.
+    scene.tell(.failed(again.id, Failure("UNAVAILABLE", "gone")))
+    #expect(scene.program()?.request.program == "yes")
+  }
+
+  @Test func `a program that is turned off before it starts again gives its place away`() throws {
+    var scene = try crowdedPrograms()
+    _ = try need(scene.program())
+    try scene.change { $0.data["path"] = .string("b") }
+    #expect(scene.program() == nil)
+    try scene.change { $0.data["on"] = .bool(false) }
+    #expect(scene.program()?.request.program == "yes" && scene.program() == nil)
+  }
+
+  @Test func `a program whose new argument fails gives its place away`() throws {
+    var scene = try crowdedPrograms()
+    _ = try need(scene.program())
+    try scene.change { $0.data["path"] = .string("\0") }
+    scene.pass(HostLimits().fileSpacing)
+    #expect(scene.status("first") == .string("failure"))
+    #expect(scene.program()?.request.program == "yes" && scene.program() == nil)
+  }
+
   @Test func `sources continue when the bundle may compute again`() throws {
     var scene = try Scene(
       """

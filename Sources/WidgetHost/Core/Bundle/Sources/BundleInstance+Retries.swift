@@ -51,6 +51,7 @@ extension BundleInstance {
       cancel(request)
       sources.ended(id, index)
       sources.failed(id, index)
+      requests.keepPlace(id, index)
     }
     arm(id, index, source, atLeast: backoff(state(id, index).attempts))
   }

@@ -39,6 +39,8 @@ extension BundleInstance {
   ///     running.
   ///   - isDemanded: Whether to read it even if its widget is not watched.
   mutating func read(_ id: WidgetID, _ index: Int, isAsked: Bool, isDemanded: Bool = false) {
+    // If the source does not start now, another one can take a kept place.
+    defer { requests.releasePlace(id, index) }
     guard let source = source(id, index), let state = sources[id, index],
       !rests(source, of: id, isDemanded: isDemanded || state.isDemanded)
     else { return }
@@ -98,12 +100,12 @@ extension BundleInstance {
     }
     let isContinuous = source.isContinuous
     if isContinuous {
-      guard requests.hasPlace else {
+      guard requests.admits(id, index) else {
         requests.waitForPlace(id, index)
         throw Failure(
           "RESOURCE_EXHAUSTED",
-          "the bundle already has \(requests.continuousCount) running programs, sockets and services, which is the"
-            + " limit", isTransient: true)
+          "the bundle already has \(requests.takenPlaces) running programs, sockets and services,"
+            + " which is the limit", isTransient: true)
       }
     } else if !requests.hasRoom {
       if sources.queue(id, index) { requests.wait(.source(id, index)) }
@@ -251,6 +253,7 @@ extension BundleInstance {
         // A continuous program must be restarted, because it would not get its new arguments.
         cancel(request)
         sources.ended(id, index)
+        requests.keepPlace(id, index)
       }
       fileChanged(id, index)
     }
@@ -305,8 +308,13 @@ extension BundleInstance {
   /// under way ends, as if the source began only now.
   private mutating func conditionFails(_ id: WidgetID, _ index: Int, _ failure: Failure) {
     sources.conditionFailed(id, index)
-    for request in sources.dropRequests(id, index) { cancel(request) }
+    endRequests(id, index)
     sourceFailed(id, index, failure)
+  }
+
+  private mutating func endRequests(_ id: WidgetID, _ index: Int) {
+    for request in sources.dropRequests(id, index) { cancel(request) }
+    requests.releasePlace(id, index)
   }
 
   /// Checks the conditions of a widget again in a moment, when the bundle may compute again.
@@ -318,7 +326,7 @@ extension BundleInstance {
   mutating func turnOff(_ id: WidgetID, _ index: Int, _ why: String = "`when` is false") {
     timers.cancel(.source(id, index))
     timers.cancel(.quiet(id, index))
-    for request in sources.dropRequests(id, index) { cancel(request) }
+    endRequests(id, index)
     guard let source = source(id, index) else { return }
     trace(id, .source, source.name, "is off: \(why)")
     // A source that is turned off has no failure.

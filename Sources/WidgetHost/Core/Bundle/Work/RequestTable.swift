@@ -37,6 +37,8 @@ struct RequestTable: Sendable {
   private let continuousMax: Int
   /// The continuous sources that wait for a place, in order.
   private var waitingForPlace: [Place] = []
+  /// The continuous sources that the host has ended and starts again soon. Each keeps its place.
+  private var kept: Set<Place> = []
 
   /// A source of a widget.
   struct Place: Hashable, Sendable {
@@ -58,7 +60,9 @@ struct RequestTable: Sendable {
     let request = RequestID(generation: generation, number: nextNumber())
     purposes[request] = purpose
     if case .continuous(let id, let index) = purpose {
-      waitingForPlace.removeAll { $0 == Place(id: id, index: index) }
+      let place = Place(id: id, index: index)
+      waitingForPlace.removeAll { $0 == place }
+      kept.remove(place)
     }
     return request
   }
@@ -86,11 +90,6 @@ struct RequestTable: Sendable {
     }
     purposes = [:]
     return under.keys.sorted { $0.number < $1.number }
-  }
-
-  /// The number of running programs, sockets and services.
-  var continuousCount: Int {
-    purposes.values.count { if case .continuous = $0 { true } else { false } }
   }
 
   /// The numbers of the events whose widget is being fetched.
@@ -128,12 +127,34 @@ struct RequestTable: Sendable {
   mutating func forgetWaiters(of id: WidgetID) {
     waiting.removeAll { if case .source(id, _) = $0 { true } else { false } }
     waitingForPlace.removeAll { $0.id == id }
+    kept = kept.filter { $0.id != id }
   }
 
   // MARK: Places
 
+  /// The number of programs, sockets and services that run or keep their place.
+  var takenPlaces: Int {
+    kept.count + purposes.values.count { if case .continuous = $0 { true } else { false } }
+  }
+
   /// Whether another program, socket or service can run.
-  var hasPlace: Bool { continuousCount < continuousMax }
+  var hasPlace: Bool { takenPlaces < continuousMax }
+
+  /// Whether this source can run. A kept place is free for its source.
+  func admits(_ id: WidgetID, _ index: Int) -> Bool {
+    kept.contains(Place(id: id, index: index)) || hasPlace
+  }
+
+  /// The host has ended a continuous source and starts it again soon, so no other source takes its
+  /// place meanwhile.
+  mutating func keepPlace(_ id: WidgetID, _ index: Int) {
+    kept.insert(Place(id: id, index: index))
+  }
+
+  /// The source does not start again for now.
+  mutating func releasePlace(_ id: WidgetID, _ index: Int) {
+    kept.remove(Place(id: id, index: index))
+  }
 
   /// Lets a continuous source wait for a place. A source that waits already keeps its turn.
   mutating func waitForPlace(_ id: WidgetID, _ index: Int) {
