@@ -166,20 +166,34 @@ struct DoctorTests {
         + "# with the same --state-directory as before, if it had one")
   }
 
-  @Test(arguments: ["", "7"])
-  func `root starts the daemon of a user without an entry by the number`(name: String) {
+  @Test(arguments: ["", "7"], [0, 1000] as [UInt32])
+  func `a daemon of a user without an entry is shown, and not ended`(name: String, uid: UInt32) {
     let facts = Facts.sound.with {
-      $0.user = .init(uid: 0, name: "root")
+      $0.user = .init(uid: uid, name: uid == 0 ? "root" : "ann")
       $0.choice = .named("/x", .variable)
       $0.file = .missing
       $0.connection = .notTried
-      $0.daemonWithoutFile = Facts.Listener(pid: 7, uid: 7, name: "widgetd", owner: name)
+      $0.daemonWithoutFile = Facts.Listener(pid: 9, uid: 7, name: "widgetd", owner: name)
     }
     #expect(
       facts.finding("file")?.mend
-        == "kill -TERM 7; timeout 90 tail --pid=7 -f /dev/null; setpriv --reuid=7 --regid=7 "
-        + "--clear-groups widgetd --socket /x  "
-        + "# with the same --state-directory as before, if it had one")
+        == "ps -ww -o uid=,gid=,args= -p 9; \(uid == 0 ? "" : "sudo ")ls -l /proc/9/fd  "
+        + "# then end it, and start it with this user, group and store")
+  }
+
+  @Test(arguments: [0, 1000] as [UInt32])
+  func `a daemon is started for a user without an entry by the number`(uid: UInt32) {
+    let facts = Facts.sound.with {
+      $0.user = .init(uid: uid, name: uid == 0 ? "root" : "ann")
+      $0.choice = .named("/x", .variable)
+      $0.file = .socket(
+        Facts.Ownership(mode: 0o660, uid: 7, owner: "7", group: "users", membership: .inSession))
+      $0.connection = .failed(.refused)
+    }
+    #expect(
+      Remedies(facts).byHand
+        == "\(uid == 0 ? "" : "sudo ")setpriv --reuid=7 --regid=7 --clear-groups "
+        + "widgetd --socket /x  # with its --state-directory, and its group as --regid")
   }
 
   @Test(arguments: [0, 2])

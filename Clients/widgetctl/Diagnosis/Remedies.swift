@@ -123,9 +123,23 @@ struct Remedies {
   func replace(_ signal: String, _ daemon: Facts.Listener) -> String {
     // The parent of process 1 is outside the container, so no command in it can start another one.
     guard daemon.pid != 1 else { return whoHasIt }
+    guard isStartable(as: (daemon.uid, daemon.owner)) else { return look(at: daemon) }
     // A daemon drains for seconds. A process whose parent does not notice its end stays for ever.
     return kill(signal, daemon) + "; timeout 90 tail --pid=\(daemon.pid) -f /dev/null; "
       + byHand(as: (daemon.uid, daemon.owner))
+  }
+
+  /// Whether a command can start a daemon as this user that finds the user's store. The folder and the
+  /// group of a user without an entry are not known. A command that ends such a daemon would only
+  /// lose it.
+  private func isStartable(as owner: (uid: UInt32, name: String)) -> Bool {
+    owner.uid == user.uid || owner.uid == 0 || Remedies.isNamed(owner.uid, owner.name)
+  }
+
+  /// Shows how a daemon was started, and the files of its store.
+  private func look(at daemon: Facts.Listener) -> String {
+    "ps -ww -o uid=,gid=,args= -p \(daemon.pid); \(sudo)ls -l /proc/\(daemon.pid)/fd"
+      + "  # then end it, and start it with this user, group and store"
   }
 
   /// Whether a process has the socket, so that no other daemon can use it.
@@ -146,15 +160,18 @@ struct Remedies {
   /// - Parameter owner: the user who has the daemon's lock and store. Other users cannot use them.
   private func byHand(as owner: (uid: UInt32, name: String)) -> String {
     let command = "widgetd --socket \(choice.path.shellQuoted)"
+    guard isStartable(as: owner) else {
+      // `setpriv` keeps root's $HOME, which the user may not enter. `sudo -u` takes no unknown user.
+      return "\(sudo)setpriv --reuid=\(owner.uid) --regid=\(owner.uid) --clear-groups \(command)  "
+        + "# with its --state-directory, and its group as --regid"
+    }
     let start =
       switch (owner.uid, user.isRoot) {
       case (user.uid, _): command
       case (0, _): sudo + command
-      // `su` sets $HOME, which has the store. It takes only names of users with an entry.
-      case (_, true) where Remedies.isNamed(owner.uid, owner.name):
-        "su -s /bin/sh -c \(command.shellQuoted) \(owner.name.shellQuoted)"
-      case (_, true): "setpriv --reuid=\(owner.uid) --regid=\(owner.uid) --clear-groups \(command)"
-      case (_, false): "sudo -u \(Remedies.sudoUser(owner.uid, owner.name)) \(command)"
+      // `su` sets $HOME, which has the store.
+      case (_, true): "su -s /bin/sh -c \(command.shellQuoted) \(owner.name.shellQuoted)"
+      case (_, false): "sudo -u \(owner.name.shellQuoted) \(command)"
       }
     guard choice.manager != .system else { return start }
     // With another folder, the daemon begins with another store, and the widgets seem to be lost.
