@@ -157,6 +157,23 @@ extension LiveBoardTests {
     #expect(!isKeptAfterSuccess)
   }
 
+  @Test(arguments: [-1, -2, -3_600] as [Int64])
+  func `a bundle's form keeps the typed values if the clock is set back`(step: Int64) throws {
+    let clock = Mutex(Timestamp.epoch)
+    var board = try sent(["status": .map([:])]) { clock.withLock { $0 } }
+    func says(after seconds: Int64) -> Bool {
+      clock.withLock { $0 = $0.advanced(by: .seconds(seconds)) }
+      board.timeHasPassed(turningSpinners: false)
+      return lines(board).contains { $0.contains("milk") }
+    }
+    let isKept = says(after: step)
+    #expect(isKept)
+    let isKeptInTheWait = says(after: 9)
+    #expect(isKeptInTheWait)
+    let isKeptAfterTheWait = says(after: 1)
+    #expect(!isKeptAfterTheWait)
+  }
+
   @Test func `the answer to a form does not count for the same form that is sent again`() throws {
     var board = try Self.board([Self.widget("f", Self.form)])
     press(&board, .tab, .tab)

@@ -11,7 +11,14 @@ struct EventAnswer {
   }
 
   var response: SendEventResponse
+  /// The time of the answer, from which the wait for the outcome counts.
   var at: Timestamp
+
+  /// Begins the wait again if the clock was set back. An outcome that is still open is then not taken
+  /// for a missing one.
+  mutating func restartWait(ifSetBack now: Timestamp) {
+    if now.isSetBack(since: at) { at = now }
+  }
 
   /// The outcome of the event as its bundle reports it, in `data.status.$outcomes` by the event's
   /// sequence. Open until the bundle has reported it.

@@ -162,6 +162,7 @@ struct LiveEdits {
   /// - Returns: A message for the user; may be empty.
   mutating func settle(_ widget: Widget, revision: Revision, now: Timestamp) -> String {
     var words = ""
+    restartWaits(ifSetBack: now)
     for (id, flip) in switches {
       guard let told = widget.content?[id]?.properties["value"] else {
         switches[id] = nil
@@ -219,13 +220,23 @@ struct LiveEdits {
     return words
   }
 
-  /// The next time at which an edit times out in `settle`. Nil for never.
+  private mutating func restartWaits(ifSetBack now: Timestamp) {
+    for id in switches.keys { switches[id]?.answer?.restartWait(ifSetBack: now) }
+    for id in submissions.keys {
+      for index in submissions[id]?.indices ?? 0..<0 {
+        submissions[id]?[index].answer?.restartWait(ifSetBack: now)
+      }
+    }
+  }
+
+  /// The next time at which an edit times out in `settle`. Nil for never. If the clock was set back since
+  /// the last `settle`, the time counts from now.
   func nextDecision(after now: Timestamp) -> Timestamp? {
     let toggled = switches.values.compactMap(\.answer).map {
-      $0.at.advanced(by: LiveEdits.switchPatience)
+      min($0.at, now).advanced(by: LiveEdits.switchPatience)
     }
     let submitted = submissions.values.joined().compactMap(\.answer).map {
-      $0.at.advanced(by: LiveEdits.outcomePatience)
+      min($0.at, now).advanced(by: LiveEdits.outcomePatience)
     }
     return (toggled + submitted).filter { $0 > now }.min()
   }
