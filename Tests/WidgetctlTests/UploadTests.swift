@@ -61,6 +61,7 @@ struct UploadTests {
     UploadTests.refusal(.resourceExhausted, "QUOTA_EXCEEDED"),
     UploadTests.refusal(.unavailable, "STORAGE_FAILED"),
     .unavailable(.refused, socketPath: "/s"), .deadlineExceeded(.seconds(1)),
+    .wire(.unrepresentable(path: "payload", description: "text with a NUL character")),
   ]
 
   @Test(arguments: UploadTests.refusals)
@@ -68,11 +69,32 @@ struct UploadTests {
     #expect(try await deleted(after: failure) == ["a", "b"])
   }
 
+  @Test func `an event of a cancelled task is not sent, and its blobs are deleted`() async {
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      var sent = 0
+      var deleted: [String] = []
+      do {
+        _ = try await Upload.send(with: ["a", "b"], delete: { deleted.append($0) }) {
+          sent += 1
+          return 7
+        }
+      } catch {
+        #expect(error as? ClientError == .cancelled)
+      }
+      return (sent, deleted)
+    }
+    let (sent, deleted) = await task.value
+    #expect(sent == 0)
+    #expect(deleted == ["a", "b"])
+  }
+
   private static let others: [ClientError?] = [
     nil, UploadTests.refusal(.resourceExhausted, "RESPONSE_TOO_LARGE"),
     UploadTests.refusal(.internalError, "INTERNAL"),
     .deadlineExceeded(.seconds(1), mayBeMade: true),
     .connectionLost(socketPath: "/s", mayBeMade: true), .cancelled,
+    .wire(.malformed(.truncated, path: "sequence")),
   ]
 
   @Test(arguments: UploadTests.others)

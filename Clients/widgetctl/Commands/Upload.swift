@@ -32,6 +32,11 @@ enum Upload {
   static func send<Answer: Sendable>(
     with blobs: [String], delete: (String) async -> Void, _ send: () async throws -> Answer
   ) async throws -> Answer {
+    // The failure of a cancelled call does not tell whether the event was sent.
+    guard !Task.isCancelled else {
+      for blob in blobs { await delete(blob) }
+      throw ClientError.cancelled
+    }
     do {
       return try await send()
     } catch {
@@ -140,7 +145,7 @@ extension ClientError {
       case .ok, .cancelled, .unknown, .deadlineExceeded, .internalError, .dataLoss: false
       }
     // Nothing was sent.
-    case .unavailable, .socketNotFound, .requestTooLong: true
+    case .unavailable, .socketNotFound, .requestTooLong, .wire(.unrepresentable): true
     case .connectionLost(_, let mayBeMade), .deadlineExceeded(_, let mayBeMade): !mayBeMade
     case .unresponsive, .cancelled, .closed, .protocolViolation, .wire: false
     }
