@@ -216,8 +216,9 @@ struct StackNewsTests {
     try addStack("s", Self.large, &store)
     #expect(store.stateBytes > bytes)
     #expect(store.checkInvariants().isEmpty)
-    var image = StoreImage(epoch: 7)
-    image.apply(store.pendingGroup())
+    settle(&store)
+    var image = StoreImage(epoch: 7, revision: store.revision)
+    image.records = store.records.map { RecordImage($0) }
     // After a start, the first check compiles the expression.
     var restored = Store(image: image)
     #expect(restored.stateBytes == store.stateBytes - bytes)

@@ -260,6 +260,8 @@
     @Test func `calls wait while a MiB of answers is unread`() async throws {
       try await withServer { server in
         try server.onLoop { service in
+          // No slice ends, however slow the machine is.
+          service.context.work.clock = { .uptimeNanoseconds(1) }
           let connection = Self.connection(service)
           let calls = try (0..<4).map { try Call($0, of: connection) }
           var started: [Int] = []
@@ -289,6 +291,8 @@
       }
       try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 1 << 20 }) { server in
         let two = try server.onLoop { service in
+          // No slice ends, however slow the machine is.
+          service.context.work.clock = { .uptimeNanoseconds(1) }
           let two = Two(first: Self.connection(service), second: Self.connection(service))
           return NIOLoopBoundBox(two, eventLoop: service.context.eventLoop)
         }
@@ -355,6 +359,8 @@
     @Test func `a request that counts goes on counting until its call begins`() async throws {
       try await withServer { server in
         try server.onLoop { service in
+          // No slice ends, however slow the machine is.
+          service.context.work.clock = { .uptimeNanoseconds(1) }
           let connection = Self.connection(service)
           let calls = try (0..<2).map {
             try Call($0, of: connection, messageBytes: Self.messageBytes, isEnd: false)

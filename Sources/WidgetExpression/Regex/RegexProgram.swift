@@ -41,8 +41,8 @@ struct RegexProgram: Sendable {
 
   /// The approximate memory, in bytes.
   var memoryBytes: Int {
-    96 + instructions.capacity * MemoryLayout<Instruction>.stride
-      + sets.reduce(0) { $0 + RegexProgram.bytes(of: $1, $1.ranges.capacity) }
+    96 + instructions.count.grownCapacity * MemoryLayout<Instruction>.stride
+      + sets.reduce(0) { $0 + RegexProgram.bytes(of: $1, $1.ranges.count.grownCapacity) }
   }
 
   private static func bytes(of set: RegexSet, _ rangeCount: Int) -> Int {

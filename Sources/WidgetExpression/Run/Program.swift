@@ -108,10 +108,16 @@ final class Program: Sendable {
   /// The object itself and the allocator's overhead.
   private static let ownBytes = 304
 
-  /// The size of an array, in bytes. An array that grew in steps can have twice the capacity it
-  /// needs.
   private static func bytes<Element>(_ elements: [Element]) -> Int {
-    elements.isEmpty ? 0 : 48 + elements.capacity * MemoryLayout<Element>.stride
+    elements.isEmpty ? 0 : 48 + elements.count.grownCapacity * MemoryLayout<Element>.stride
+  }
+}
+
+extension Int {
+  /// The capacity of an array that has grown to so many elements in steps: the next power of two. The
+  /// true capacity depends on the allocator, so two equal programs would differ.
+  var grownCapacity: Int {
+    self < 2 ? self : 1 << (Int.bitWidth - (self - 1).leadingZeroBitCount)
   }
 }
 
