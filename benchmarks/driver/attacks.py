@@ -323,8 +323,8 @@ ATTACKS = {
         "6 times the end of the provider of all widgets",
         lambda path: leave_and_return(path, 6), prepare_provided),
     "stacks": Attack(
-        "4 x 4,000 events, 64 stacks with costly filters",
-        lambda path: change_followed(path, 4, 4_000), prepare_following),
+        "20 s of events, 64 stacks with costly filters",
+        lambda path: change_followed(path, 4, 20), prepare_following),
     "stacks-turn": Attack(
         "15 s of 193 stacks of stacks that turn each second",
         lambda path: watch_turning(path, 15), prepare_turning),

@@ -2,12 +2,16 @@
 
 import time
 
-from driver.attackers import LOOK, connected, flood, frames
+from driver.attackers import LONG, PATIENCE, connected, flood, frames
 from lib.protobuf import values
-from lib.ttrpc import REMOTE_CLOSED
+from lib.ttrpc import REMOTE_CLOSED, Connection
 
 # As many stacks as follow changes, and as many widgets as a stack may have.
 STACKS = MEMBERS = 64
+# A true condition that takes nearly `selector_cost_max` steps. A stack compares at most 1,024 changed
+# widgets with its expression.
+NEARLY = f"{LONG}.all(a, {LONG}.exists(b, b > 5))"
+FEW, MANY = 1_000, 4_000
 
 
 def make(connection, stacks):
@@ -25,15 +29,35 @@ def prepare_following(connection, count):
         connection.call("ApplyWidgets", apply_set=f"s{start}", widgets=[
             {"id": f"w{number}", "kind": "counter", "data": values({"n": 1})}
             for number in range(start, min(start + 5_000, count))])
-    make(connection, {f"stack{number}": {"where": f"{LOOK} && data.n == -{number + 1}"}
+    make(connection, {f"stack{number}": {"where": f"{NEARLY} && data.n == -{number + 1}"}
                       for number in range(STACKS)})
 
 
-def change_followed(path, connections, count):
-    """Sends an event to each of many widgets, all events at once, on each connection."""
-    calls = b"".join(frames("SendEvent", 1, 1 + 2 * number, widget_id=f"w{number}", name="go")
-                     for number in range(count))
-    flood(path, connections, calls, count)
+def change_followed(path, connections, seconds):
+    """Sends events on each connection, as fast as the server takes them. The first half of the time, so
+    few widgets change that the server compares each of them with each stack. Then so many change that
+    each stack selects its widgets again. At the end, all stacks must have followed the changes."""
+    for widgets in (FEW, MANY):
+        calls = b"".join(
+            frames("SendEvent", 1, 1 + 2 * number, widget_id=f"w{number % widgets}", name="go")
+            for number in range(MANY))
+        end = time.monotonic() + seconds / 2
+        while time.monotonic() < end:
+            flood(path, connections, calls, MANY)
+    with Connection(path, PATIENCE) as connection:
+        for number in range(STACKS):
+            connection.call("UpdateWidget", id="w0", patch={"set_data": values({"n": -number - 1})})
+            await_shown(connection, f"stack{number}", "w0")
+
+
+def await_shown(connection, stack, widget):
+    """Waits until a stack shows this widget."""
+    end = time.monotonic() + PATIENCE
+    while connection.call("GetWidget", id=stack)["widget"]["data"]["current"] != (
+            {"string_value": widget}):
+        if time.monotonic() > end:
+            raise SystemExit(f"{stack} does not show {widget}")
+        time.sleep(0.01)
 
 
 def prepare_turning(connection, _):
