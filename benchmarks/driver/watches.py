@@ -7,10 +7,13 @@ import time
 from driver.attackers import (
     PATIENCE, connected, exchange, flood, frames, message, open_over_grpc, provide)
 from lib import http2
+from lib.protobuf import SCHEMA
 from lib.ttrpc import REMOTE_CLOSED, Connection
 
 # The events that one attacker sends with one write.
 EVENTS_AT_ONCE = 50
+# The first bytes of two of the frames that a provider gets.
+RESULT, SYNCED = bytes([2 << 3 | 2]), bytes([7 << 3 | 2])
 
 
 def selectors(connection, count, are_different, widget=None):
@@ -186,28 +189,80 @@ def watch_and_leave(path, watches, rounds):
 def leave_and_return(path, rounds):
     """Ends the session of the provider of all widgets, again and again. Each session calls all widgets
     fresh. Every second one comes while the widgets of the last one become stale."""
-    ids = all_ids(path)
-    for number in range(rounds):
-        with provide(path, [{"name": "k", "open": True}]) as provider:
-            for start in range(0, len(ids), 500):
-                provider.sendall(message("Provide", 1, update={"updates": [
-                    {"widget_id": widget, "patch": {}} for widget in ids[start:start + 500]]}))
-                # The daemon reads no more from a provider that leaves its output.
-                read_rest([provider], 0)
-            read_rest([provider], 1)
-        time.sleep(0.05 if number % 2 else 4)
+    with Connection(path, PATIENCE) as reader:
+        ids = list(provided(reader))
+        for number in range(rounds):
+            with provide(path, [{"name": "k", "open": True}]) as provider:
+                call_fresh(provider, ids)
+            # The daemon goes through the widgets in the order of their creation.
+            if number % 2 == 0:
+                await_stale(reader, ids[0])
+                continue
+            await_stale(reader, ids[-1])
+            if not all(provided(reader).values()):
+                raise SystemExit("some widgets of a lost provider are fresh")
 
 
-def all_ids(path):
-    ids, token = [], ""
-    with Connection(path, PATIENCE) as connection:
-        while True:
-            page = connection.call("ListWidgets", page_size=1_000, page_token=token,
-                                   selector={"kinds": ["k"]})
-            ids += [widget["id"] for widget in page.get("widgets", ())]
-            token = page.get("next_page_token", "")
-            if not token:
-                return ids
+def call_fresh(provider, ids):
+    """Says in a session that the data of all widgets is still true. Reads the data requests meanwhile:
+    the daemon reads no more from a provider that leaves its output."""
+    provider.setblocking(False)
+    rest = memoryview(b"".join(
+        message("Provide", 1, update={"id": start + 2, "updates": [
+            {"widget_id": widget, "patch": {}} for widget in ids[start:start + 500]]})
+        for start in range(0, len(ids), 500)))
+    # The first result is of the kinds.
+    results, is_synced = 1 + -(-len(ids) // 500), False
+    unread = b""
+    end = time.monotonic() + PATIENCE
+    while results or not is_synced:
+        if time.monotonic() > end:
+            raise SystemExit("the server has not carried out all updates")
+        rest, answers = exchange(provider, rest)
+        if answers is None:
+            raise SystemExit("the server closed a connection")
+        if not answers:
+            time.sleep(0.001)
+            continue
+        found, unread = split_frames(unread + answers)
+        for payload in found:
+            if payload.startswith(RESULT):
+                results -= 1
+                if error := SCHEMA.decode("widgetd.v1.ProvideResponse", payload)["result"].get("error"):
+                    raise SystemExit(f"the server refused a frame: {error['message']}")
+            is_synced = is_synced or payload.startswith(SYNCED)
+
+
+def split_frames(data):
+    """The content of the whole frames, and the rest of the bytes."""
+    found, start = [], 0
+    while len(data) >= start + 10:
+        end = start + 10 + struct.unpack_from(">I", data, start)[0]
+        if len(data) < end:
+            break
+        found.append(data[start + 10:end])
+        start = end
+    return found, data[start:]
+
+
+def await_stale(reader, widget):
+    end = time.monotonic() + PATIENCE
+    while not reader.call("GetWidget", id=widget)["widget"].get("stale"):
+        if time.monotonic() > end:
+            raise SystemExit("the widgets of a lost provider stay fresh")
+        time.sleep(0.01)
+
+
+def provided(reader):
+    """The ids of the widgets of the provider in their order, each with whether the widget is stale."""
+    found, token = {}, ""
+    while True:
+        page = reader.call("ListWidgets", page_size=1_000, page_token=token, selector={"kinds": ["k"]},
+                           read_mask={"paths": ["id", "stale"]})
+        found |= {widget["id"]: widget.get("stale", False) for widget in page.get("widgets", ())}
+        token = page.get("next_page_token", "")
+        if not token:
+            return found
 
 
 def change_all(path, watches, changes, seconds, fields_of=lambda _: {}):
