@@ -93,6 +93,22 @@ import WidgetProto
     #expect(inner.done == 2)
   }
 
+  @Test func `changes by time are not charged to the call that opens the turn`() {
+    let opening = Submitting { [queue, clock] in
+      queue.withoutCharge { clock.now = clock.now + .milliseconds(5) }
+    }
+    for _ in 0..<20 {
+      queue.submit(opening)
+      queue.serve()
+    }
+    #expect(opening.share.account.expected <= UInt64(WorkQueue.sliceMax.nanoseconds))
+    // Outside of a slice, nothing is charged either.
+    queue.withoutCharge { clock.now = clock.now + .milliseconds(5) }
+    let next = parts(cost: .microseconds(5), count: 3)
+    queue.submit(next)
+    #expect(next.done == 3)
+  }
+
   @Test func `a turn has a bounded length, however much work waits`() {
     let works = (0..<16).map { _ in parts(cost: .microseconds(50)) }
     for work in works { queue.submit(work) }

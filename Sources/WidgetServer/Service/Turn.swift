@@ -64,6 +64,8 @@ final class Turn {
   let openings = UserLines<Opening>()
   /// Opens a turn that resumes the work of the last one.
   private var nextTimer: Scheduled<Void>?
+  /// The pass in which the last turn was closed, or a timer was set.
+  private var lastPass: UInt64?
 
   private struct Call {
     let uid: UInt32
@@ -113,7 +115,8 @@ final class Turn {
   /// calls.
   func open(afterPass pass: UInt64?) {
     guard pass != nil, pass == loopPass?() else { return open() }
-    if nextTimer == nil { openAfterReads(in: pass) }
+    lastPass = pass
+    if nextTimer == nil { openAfterReads() }
   }
 
   /// Takes the time again, because the clock was moved in the turn.
@@ -234,17 +237,21 @@ final class Turn {
   ///   loop reads: long work does not starve calls.
   func close(hasMore: Bool) {
     isOpen = false
+    lastPass = loopPass?()
     if !durable.isEmpty || !participants.isEmpty { open() }
     guard hasMore || hasOpenings, nextTimer == nil, !isOpen else { return }
-    openAfterReads(in: loopPass?())
+    openAfterReads()
   }
 
   /// Opens the next turn when the loop has read. The pause alone is not enough: the loop's other
-  /// tasks can take longer than the pause.
-  private func openAfterReads(in pass: UInt64?) {
+  /// tasks can take longer than the pause, and a later pass can have had a turn before the timer is
+  /// due.
+  private func openAfterReads() {
     nextTimer = eventLoop.assumeIsolated().scheduleTask(in: Turn.pause) {
       self.nextTimer = nil
-      guard pass == nil || pass != self.loopPass?() else { return self.openAfterReads(in: pass) }
+      guard self.lastPass == nil || self.lastPass != self.loopPass?() else {
+        return self.openAfterReads()
+      }
       self.open()
     }
   }

@@ -63,6 +63,8 @@ final class WorkQueue {
   /// The expected time of the tasks that the present slice has started, or the rounds since the
   /// last slice.
   private(set) var owed = TimeAmount.zero
+  /// The time of the present slice that the daemon has used for itself.
+  private var uncharged = TimeAmount.zero
   /// The time of all slices so far.
   private var worked = TimeAmount.zero
   /// The size of the rows that the group will write, in bytes.
@@ -73,7 +75,7 @@ final class WorkQueue {
   /// The time, including the tasks that the present slice has started. A slice also ends when its
   /// group is full.
   private lazy var clockOfSlice: () -> NIODeadline = { [unowned self] in
-    isGroupFull ? .distantFuture : clock() + owed
+    isGroupFull ? .distantFuture : clock() + owed - uncharged
   }
 
   private struct User {
@@ -150,7 +152,7 @@ final class WorkQueue {
   private func begin(_ share: WorkShare) -> TimeSlice {
     share.state = .working
     isInSlice = true
-    owed = .zero
+    (owed, uncharged) = (.zero, .zero)
     rowBytesAtStart = rowBytes
     let start = clock()
     return TimeSlice(start: start, end: start + WorkQueue.sliceMax, clock: clockOfSlice)
@@ -160,15 +162,24 @@ final class WorkQueue {
   func end(_ workload: any SlicedWork, _ slice: TimeSlice, hasMore: Bool) {
     let share = workload.share
     isInSlice = false
-    let time = clock() - slice.start
+    let time = clock() - slice.start - uncharged
     let cost = time + owed + rowCosts.time(of: rowBytes - rowBytesAtStart)
     hasStartedTasks = hasStartedTasks || owed > .zero
     owed = .zero
     worked = worked + time
-    spent = spent + cost
+    spent = spent + cost + uncharged
     charge(share, cost)
     share.state = .idle
     if hasMore { enqueue(workload) }
+  }
+
+  /// Runs work of the daemon itself, such as changes by time. Its time does not count for the slice
+  /// in which it runs: a small call that opens a turn would wait like a costly one later.
+  func withoutCharge(_ body: () -> Void) {
+    guard isInSlice else { return body() }
+    let start = clock()
+    body()
+    uncharged = uncharged + (clock() - start)
   }
 
   /// Works in one of the next turns.
