@@ -46,6 +46,44 @@ struct ConditionalRequestTests {
     #expect(scene.status("feed", "message") == .string("1"))
   }
 
+  @Test func `a source fails if a server answers 304 to a request without a condition`() throws {
+    var scene = try scene(set: ConditionalRequestTests.counting)
+    try scene.change { $0.data["n"] = .int(7) }
+    let second = try next(&scene)
+    #expect(!second.isConditional)
+    try scene.answer(second.id, 304)
+    #expect(scene.status("feed") == .string("failure"))
+    #expect(
+      scene.status("feed", "message")
+        == .string(
+          "the server answered 304 (not modified) to a request without a condition;"
+            + " correct the server"))
+    #expect(scene["n"] == .int(7))
+  }
+
+  @Test func `a first request has no condition, so its source fails with 304`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources: {feed: {http: {url: "http://h/x"}, set: {n: int(result)}}}
+      """, permissions: "{hosts: [h]}")
+    try scene.answer(scene.webRequest()?.id, 304)
+    #expect(scene.status("feed") == .string("failure"))
+    #expect(scene.status("feed", "code") == .string("FAILED_PRECONDITION"))
+  }
+
+  @Test func `a source succeeds with 304 if the bundle has set a condition`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 3}
+      sources:
+        feed: {http: {url: "http://h/x", headers: {If-None-Match: '"x"'}}, set: {n: int(result)}}
+      """, permissions: "{hosts: [h]}")
+    try scene.answer(scene.webRequest()?.id, 304)
+    #expect(scene.status("feed") == .string("success"))
+    #expect(scene["n"] == .int(3))
+  }
+
   @Test func `data that reads a changed parameter is computed again`() throws {
     var scene = try scene(set: ConditionalRequestTests.counting)
     try scene.change { $0.parameters["city"] = .string("Bonn") }

@@ -345,6 +345,7 @@ extension Failure {
   private static func phrase(_ status: Int) -> String {
     switch status {
     case 301, 302, 303, 307, 308: " (a redirect that could not be followed)"
+    case 304: " (not modified)"
     case 400: " (bad request)"
     case 401: " (unauthorized)"
     case 403: " (forbidden)"

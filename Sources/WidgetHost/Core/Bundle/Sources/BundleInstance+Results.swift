@@ -20,6 +20,10 @@ extension BundleInstance {
       sources.forgetAnswer(id, index)
       sources.wantAgain(id, index)
     case 304:
+      if let failure = failure(ofUnchanged: answer, id, index) {
+        sourceFailed(id, index, failure, asked: asked)
+        break
+      }
       trace(id, .source, source.name, "nothing new (304)")
       succeeded(id, index, source, state(id, index).message)
     case 200..<300:

@@ -13,25 +13,35 @@ extension BundleInstance {
   ) -> WebRequest {
     let asked = AskedRequest(request)
     var sent = request
-    var isConditional = false
     let hasOwn = request.headers.contains { $0.name.lowercased().hasPrefix("if-") }
+    var condition = hasOwn ? RequestCondition.bundle : .none
     if request.method == "GET", !hasOwn, let cached = state(id, index).cached,
       cached.request == asked, cached.basis == basis(id, source)
     {
-      isConditional = true
+      condition = .validators
       if let etag = cached.etag { sent.headers.append(.init("If-None-Match", etag)) }
       if let time = cached.lastModified {
         sent.headers.append(.init("If-Modified-Since", time))
       }
     }
-    sources.sends(id, index, asked, isConditional: isConditional)
+    sources.sends(id, index, asked, condition)
     return sent
   }
 
   /// Whether the widget has changed since the conditional request, so that a 304 says too little.
   func isAnswerOutdated(_ id: WidgetID, _ index: Int, _ source: Source) -> Bool {
     let state = state(id, index)
-    return state.isConditional && state.cached?.basis != basis(id, source)
+    return state.condition == .validators && state.cached?.basis != basis(id, source)
+  }
+
+  /// The failure of an answer 304. Nil if the request had a condition, because only such a request can
+  /// be answered with 304. Other servers break the protocol, and the source has nothing to read.
+  func failure(ofUnchanged answer: WebAnswer, _ id: WidgetID, _ index: Int) -> Failure? {
+    guard state(id, index).condition == .none else { return nil }
+    return Failure(
+      "FAILED_PRECONDITION",
+      "the server answered \(answer.status) (not modified) to a request without a condition;"
+        + " correct the server")
   }
 
   private func basis(_ id: WidgetID, _ source: Source) -> AnswerBasis {

@@ -40,8 +40,8 @@ struct SourceState: Sendable {
   fileprivate(set) var cached: CachedAnswer?
   /// The last request that was sent.
   fileprivate var asked: AskedRequest?
-  /// Whether this request asked only for newer content.
-  fileprivate(set) var isConditional = false
+  /// The condition of this request, with which it asked only for newer content.
+  fileprivate(set) var condition = RequestCondition.none
   /// The message after the last reading.
   fileprivate(set) var message = ""
   /// The start of the last reading, or of the continuous program.
@@ -73,6 +73,16 @@ struct AnswerBasis: Hashable {
   let read: [Value]
   /// The values of the keys that the source sets, and those that its message reads, after it.
   let set: [Value]
+}
+
+/// The condition under which a request asks for content. Only a request with a condition can be
+/// answered with 304.
+enum RequestCondition: Sendable {
+  case none
+  /// The host has the validators of an earlier answer.
+  case validators
+  /// The bundle has set a header `If-…`.
+  case bundle
 }
 
 /// The validators of an answer, for a conditional request that asks only for newer content.
@@ -303,11 +313,11 @@ struct SourceTable: Sendable {
   // MARK: Conditional requests
 
   mutating func sends(
-    _ id: WidgetID, _ index: Int, _ request: AskedRequest, isConditional: Bool
+    _ id: WidgetID, _ index: Int, _ request: AskedRequest, _ condition: RequestCondition
   ) {
     change(id, index) {
       $0.asked = request
-      $0.isConditional = isConditional
+      $0.condition = condition
     }
   }
 
