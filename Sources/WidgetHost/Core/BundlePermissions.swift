@@ -31,12 +31,28 @@ public struct BundlePermissions: Hashable, Sendable {
   /// The bundle, for messages.
   private var whose: String { "of bundle \"\(bundleID)\"" }
 
-  /// With `${bundle}` and `${home}` replaced.
-  func expanded(_ text: String) -> String {
-    for (name, value) in [("${bundle}", folder), ("${home}", home)] where text.hasPrefix(name) {
-      return value + text.dropFirst(name.utf8.count)
+  private var places: [(name: String, path: String)] {
+    [("${bundle}", folder), ("${home}", home)]
+  }
+
+  /// A path, with `${bundle}` and `${home}` at its beginning replaced.
+  func expanded(_ path: String) -> String {
+    guard let place = places.first(where: { path.hasPrefix($0.name) }) else { return path }
+    return place.path + path.dropFirst(place.name.count)
+  }
+
+  /// A text, with each `${bundle}` and `${home}` replaced. The paths themselves are not searched.
+  func filled(_ text: String) -> String {
+    var result = ""
+    var rest = text[...]
+    while let dollar = rest.firstIndex(of: "$") {
+      result += rest[..<dollar]
+      rest = rest[dollar...]
+      let place = places.first { rest.hasPrefix($0.name) }
+      result += place?.path ?? "$"
+      rest = rest.dropFirst(place?.name.count ?? 1)
     }
-    return text
+    return result + rest
   }
 
   // MARK: Files

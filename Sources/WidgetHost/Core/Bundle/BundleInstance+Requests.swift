@@ -26,8 +26,8 @@ extension BundleInstance {
     var arguments: [String] = []
     for template in command.arguments {
       var argument = try text(template, moment)
-      // Expand only constants: the result of an expression may be a user's text.
-      if case .constant = template { argument = permissions.expanded(argument) }
+      // Fill only constants: the result of an expression may be a user's text.
+      if case .constant = template { argument = permissions.filled(argument) }
       guard !argument.utf8.contains(0) else {
         throw Failure("INVALID_ARGUMENT", "an argument of a program holds a NUL character")
       }
