@@ -308,4 +308,36 @@ extension FailureTests {
     #expect(scene.status("save", "interrupted") == nil)
     #expect(error(scene) == nil && scene.instance.failures == [])
   }
+
+  /// `save` has no handler of its own. The steps that run it have one.
+  @Test(arguments: [
+    ("outer: {do: save, catch: [{set: {note: error.message}}]}", "go: outer"),
+    ("outer: {do: save}", "go: outer, outer.error: [{set: {note: '\"x\"'}}]"),
+    ("other: {do: save}", "go: {do: other, catch: [{set: {note: error.message}}]}"),
+  ])
+  func `a failure that an outer action handles is no error, also not for the next host`(
+    action: String, on: String
+  ) throws {
+    let bundle = try Scene.bundle(
+      """
+      actions:
+        save: {do: [{http: "http://h/x"}]}
+        \(action)
+      on: {\(on), alone: save}
+      data: {note: ""}
+      """, permissions: "{hosts: [h]}")
+    var scene = try Scene(bundle)
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(scene.status("save") == .string("failure"))
+    #expect(error(scene) == nil && scene.instance.failures == [])
+    scene.instance = BundleInstance(
+      bundle, generation: 2, folder: "/bundles/b", home: "/home/me", limits: HostLimits(), seed: 8)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(error(scene) == nil && scene.instance.failures == [])
+    // Nobody handles this run.
+    try scene.event("alone")
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(error(scene) != nil && scene.instance.failures.count == 1)
+  }
 }

@@ -65,7 +65,11 @@ extension BundleInstance {
       undo(frame, run.widgetID)
       status = mark(id, frame, status)
       setStatus(run.widgetID, frame.action.name, status, run: run)
-      if run.isMarked { note(innerFailureOf: frame.action.name, run.widgetID, run.markedName) }
+      if run.isMarked {
+        note(innerFailureOf: frame.action.name, run.widgetID, run.markedName)
+      } else {
+        noteOuterHandler(of: frame.action.name, run.widgetID)
+      }
       if !frame.action.name.isEmpty || (top == 0 && !run.isReported) {
         runs.reported(id)
         if !run.isAboutError {
@@ -89,10 +93,8 @@ extension BundleInstance {
     var status = status
     status.since = status.since ?? now.wall
     guard !run.isMarked else { return status }
-    let isCaught =
-      !isInterrupted
-      && (!frame.action.failure.isEmpty || facts.catches(frame.action.name))
     if frame.action.name.isEmpty {
+      let isCaught = !isInterrupted && handles(frame, facts)
       // An outer action may have a name, or catch the failure.
       if isCaught || run.frames.count == 1 {
         runs.marked(id)
@@ -106,10 +108,18 @@ extension BundleInstance {
       return status
     }
     runs.marked(id)
+    // The failure goes on to the outer actions.
+    let isCaught = !isInterrupted && run.frames.contains { handles($0, facts) }
     let names = Set(run.frames.map(\.action.name).filter { !$0.isEmpty })
     return failed(
       run.widgetID, .action(frame.action.name), status, among: names, isCaught: isCaught,
       cause: run.event == nil ? .time : .event)
+  }
+
+  /// Whether steps of the author handle a failure of the frame.
+  private func handles(_ frame: Run.Frame, _ facts: KindFacts) -> Bool {
+    guard frame.phase == .steps || frame.phase == .delayed else { return false }
+    return !frame.action.failure.isEmpty || facts.catches(frame.action.name)
   }
 
   private mutating func title(of frame: Run.Frame, _ run: Run) -> String? {

@@ -47,7 +47,8 @@ extension BundleInstance {
         id, key,
         StandingFailure(
           status: status, names: Set(outer.filter { $0.value == name }.keys).union([name]),
-          isCaught: !isNoted(BundleInstance.interruptedKey, id, name) && facts.isCaught(key),
+          isCaught: !isNoted(BundleInstance.interruptedKey, id, name)
+            && (facts.isCaught(key) || isNoted(BundleInstance.caughtKey, id, name)),
           begun: known ?? uptime(of: status.since ?? now.wall)))
       if case .source(let index) = key { armStaleness(id, index) }
       if isNoted(BundleInstance.clearedKey, id, name) { standing.clear(id, key) }

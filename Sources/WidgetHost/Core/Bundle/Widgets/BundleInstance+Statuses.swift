@@ -64,6 +64,14 @@ extension BundleInstance {
     changeStatus(id, name) { $0[BundleInstance.innerKey] = .string(inner) }
   }
 
+  /// Notes in the status of a failed action if only an outer action has handled the failure. The next
+  /// host, or version, cannot find that out, because it does not know the outer action.
+  mutating func noteOuterHandler(of name: String, _ id: WidgetID) {
+    let key = FailureKey.action(name)
+    guard standing[id, key]?.isCaught == true, facts(of: id)?.isCaught(key) == false else { return }
+    changeStatus(id, name) { $0[BundleInstance.caughtKey] = .bool(true) }
+  }
+
   /// Notes in the status of an action whether its steps run another action now. If the host is
   /// interrupted, the failure counts there. A status that tells of something else stays: of the
   /// refusal of a form, or of another run.
@@ -106,6 +114,9 @@ extension BundleInstance {
   /// The key of the status of an action that failed because its host or version ended. No step of
   /// `catch` has run, and no event has told of the failure, so nobody has handled it.
   static let interruptedKey = "interrupted"
+
+  /// The key of the status of a failed action whose failure an outer action has handled.
+  static let caughtKey = "caught"
 
   /// The key of the status of an action whose delay is under way.
   static let delayedKey = "delayed"
