@@ -56,7 +56,40 @@ struct FileSourceTests {
     #expect(scene.status("people") == .string("failure"))
     #expect(
       scene.status("people", "message")
-        == .string("the JSON is not valid at \(text.isEmpty ? "1:1" : "2:1"): a value is missing"))
+        == .string(
+          "the JSON of /bundles/b/people.json is not valid at"
+            + " \(text.isEmpty ? "1:1" : "2:1"): a value is missing"))
+  }
+
+  @Test(arguments: [
+    ("file: '${bundle}/f'", "{path: 'a.b[1]'}", "/bundles/b/f has nothing at a.b[1]"),
+    ("file: '${bundle}/f'", "{shape: list}", "/bundles/b/f is a map, not a list"),
+    ("command: [df]", "{path: 'a.b[1]'}", "the output has nothing at a.b[1]"),
+    ("command: [df]", "{shape: list}", "the output is a map, not a list"),
+  ])
+  func `a failure of the parsing names the file, or the output of the program`(
+    input: String, parse: String, message: String
+  ) throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources: {f: {\(input), parse: \(parse), set: {n: size(result)}}}
+      """, permissions: "{commands: [df]}")
+    let request = input.hasPrefix("file") ? scene.fileRequest()?.id : scene.program()?.id
+    try scene.print(request, #"{"a": {}}"#)
+    #expect(scene.status("f", "message") == .string(message))
+  }
+
+  @Test func `text in another encoding is a failure that names the file`() throws {
+    var scene = try Scene(
+      """
+      data: {n: ""}
+      sources: {f: {file: "${bundle}/f", set: {n: result}}}
+      """)
+    scene.tell(.bytes(try need(scene.fileRequest()).id, [0xFF]))
+    #expect(
+      scene.status("f", "message")
+        == .string("/bundles/b/f is not UTF-8 text; make the source write UTF-8"))
   }
 
   @Test func `a folder is read, watched, and read again when something in it changes`() throws {

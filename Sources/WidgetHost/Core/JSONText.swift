@@ -2,11 +2,14 @@ import WidgetModel
 
 /// JSON of servers and programs as values, and values as texts for them.
 enum JSONText {
-  static func parse(_ bytes: [UInt8]) throws(Failure) -> Value {
+  /// - Parameter input: the words for the bytes in a failure.
+  static func parse(
+    _ bytes: [UInt8], from input: String = "the answer"
+  ) throws(Failure) -> Value {
     do throws(JSONReader.Failure) { return try JSONReader.value(of: bytes, from: .program) } catch {
       throw Failure(
         "INVALID_ARGUMENT",
-        "the JSON is not valid at \(error.line):\(error.column): \(error.reason)")
+        "the JSON of \(input) is not valid at \(error.line):\(error.column): \(error.reason)")
     }
   }
 

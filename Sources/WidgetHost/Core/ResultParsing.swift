@@ -8,24 +8,26 @@ enum ResultParsing {
   ///     not set a format.
   ///   - mayBeBlank: whether blank text instead of JSON is null. An answer can have no body. But a
   ///     file that a program is about to write is empty, too, and its emptiness has no meaning.
+  ///   - input: the words for the bytes in failures: the path of a file, for example.
   static func value(
-    of bytes: [UInt8], as parse: Parse, hint: String, mayBeBlank: Bool = true
+    of bytes: [UInt8], as parse: Parse, hint: String, mayBeBlank: Bool = true,
+    from input: String = "the answer"
   ) throws(Failure) -> Value {
     switch parse.format ?? format(of: hint) {
-    case .text: return .string(try text(bytes))
-    case .lines: return .list(try lines(bytes).map { .string(String($0)) })
+    case .text: return .string(try text(bytes, from: input))
+    case .lines: return .list(try lines(bytes, from: input).map { .string(String($0)) })
     case .words:
       return .list(
-        try lines(bytes).map { line in
+        try lines(bytes, from: input).map { line in
           .list(line.split(whereSeparator: \.isWhitespace).map { .string(String($0)) })
         })
     case .json:
       if mayBeBlank, parse.shape == .any, parse.path.isEmpty, isBlank(bytes) { return .null }
-      let document = try JSONText.parse(bytes)
+      let document = try JSONText.parse(bytes, from: input)
       if let words = errorWords(in: document, parse) { throw Failure("UNKNOWN", words) }
       guard let result = step(into: document, parse.path) else {
         throw Failure(
-          "INVALID_ARGUMENT", "the answer has nothing at \(describe(parse.path))")
+          "INVALID_ARGUMENT", "\(input) has nothing at \(describe(parse.path))")
       }
       switch (parse.shape, result) {
       case (.any, _), (.object, .map), (.list, .list): return result
@@ -33,7 +35,7 @@ enum ResultParsing {
         let wanted = parse.shape == .list ? "a list" : "an object"
         throw Failure(
           "INVALID_ARGUMENT",
-          "the answer is \(result.typeWithArticle), not \(wanted)"
+          "\(input) is \(result.typeWithArticle), not \(wanted)"
             + (parse.path.isEmpty ? "" : " at \(describe(parse.path))"))
       }
     }
@@ -66,18 +68,18 @@ enum ResultParsing {
       ? .json : .text
   }
 
-  private static func text(_ bytes: [UInt8]) throws(Failure) -> String {
+  private static func text(_ bytes: [UInt8], from input: String) throws(Failure) -> String {
     var end = bytes.count
     if end > 0, bytes[end - 1] == UInt8(ascii: "\n") { end -= 1 }
     if end > 0, end < bytes.count, bytes[end - 1] == UInt8(ascii: "\r") { end -= 1 }
     guard let text = String(validating: bytes[..<end], as: UTF8.self) else {
-      throw Failure("INVALID_ARGUMENT", "the answer is not UTF-8 text; make the source write UTF-8")
+      throw Failure("INVALID_ARGUMENT", "\(input) is not UTF-8 text; make the source write UTF-8")
     }
     return text
   }
 
-  private static func lines(_ bytes: [UInt8]) throws(Failure) -> [Substring] {
-    let text = try text(bytes)
+  private static func lines(_ bytes: [UInt8], from input: String) throws(Failure) -> [Substring] {
+    let text = try text(bytes, from: input)
     guard !text.isEmpty else { return [] }
     return text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
   }

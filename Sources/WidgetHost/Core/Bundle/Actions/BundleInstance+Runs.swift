@@ -319,7 +319,8 @@ extension BundleInstance {
   mutating func stepRead(_ id: UInt64, _ bytes: [UInt8]) {
     guard case .command(_, let parse, _, _)? = waitingStep(id) else { return }
     do throws(Failure) {
-      stepSucceeded(id, try ResultParsing.value(of: bytes, as: parse, hint: ""))
+      stepSucceeded(
+        id, try ResultParsing.value(of: bytes, as: parse, hint: "", from: "the output"))
     } catch {
       stepFailed(id, error)
     }

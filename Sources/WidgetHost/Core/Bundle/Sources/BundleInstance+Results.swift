@@ -50,11 +50,18 @@ extension BundleInstance {
     guard let source = source(id, index) else { return }
     do throws(Failure) {
       var path: String?
-      if case .file = source.input { path = state(id, index).watch?.path ?? "" }
+      var input = "the answer"
+      switch source.input {
+      case .file:
+        path = state(id, index).watch?.path ?? ""
+        input = state(id, index).watch?.path ?? "the file"
+      case .command: input = "the output"
+      case .folder, .http, .socket, .bus, .timer, .constant: break
+      }
       deliver(
         id, index,
         try ResultParsing.value(
-          of: bytes, as: source.parse, hint: path ?? "", mayBeBlank: path == nil))
+          of: bytes, as: source.parse, hint: path ?? "", mayBeBlank: path == nil, from: input))
     } catch {
       resultFailed(id, index, error)
     }
