@@ -34,6 +34,10 @@ package enum BundleFileName {
     "the folder \(folder) has no bundle file"
   }
 
+  /// The words after `missing(from:)` if the folder itself can be missing, too. The problem begins
+  /// with the same words, so programs recognize it.
+  package static let orFolder = ", or is missing"
+
   /// The problem of a file or folder whose name is not UTF-8 text.
   ///
   /// - Parameter path: with a replacement character for each invalid part.

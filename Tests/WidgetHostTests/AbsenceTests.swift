@@ -74,7 +74,9 @@ struct AbsenceTests {
     let lost = state.lost("/b/x", .missing, at: now)
     #expect(lost.withdrawn.isEmpty && lost.closed.isEmpty)
     #expect(stale(lost) == [true])
-    #expect(lost.reports.first?.hasPrefix("bundle a: the folder /b/x has no bundle file") == true)
+    #expect(
+      lost.reports.first?.hasPrefix(
+        "bundle a: the folder /b/x has no bundle file, or is missing; put the file") == true)
     #expect(problem().contains("put the file or folder back by 1970-01-01T00:00:30Z, or"))
     // A further look at the missing folder does not begin the time again.
     now.uptime += .seconds(20)

@@ -14,8 +14,8 @@ struct RememberedTroubleTests {
   init() { _ = state.daemonIsBack(at: now) }
 
   private static let missing =
-    "the folder /b/x has no bundle file; put the file or folder back by 1970-01-01T00:00:30Z, or the"
-    + " widgets of the bundle are removed with their data"
+    "the folder /b/x has no bundle file, or is missing; put the file or folder back by"
+    + " 1970-01-01T00:00:30Z, or the widgets of the bundle are removed with their data"
   private static let suspected =
     "/b/x has bundel.yaml; rename it to bundle.yaml. Do this by 1970-01-01T00:00:30Z, or the widgets"
     + " of the bundle are removed with their data"

@@ -44,6 +44,25 @@ import WidgetProto
     #expect(Self.missing(Self.standing("running")) == nil)
   }
 
+  /// The host does not say whether the file or the folder is missing. This machine knows it.
+  @Test func `a missing bundle is listed with the missing file or folder of this machine`() throws {
+    let root = BundleHost.resolved(NSTemporaryDirectory() + "bundles-\(UUID().uuidString)")
+    let files = FileManager.default
+    defer { try? files.removeItem(atPath: root) }
+    try files.createDirectory(atPath: "\(root)/empty", withIntermediateDirectories: true)
+    func problem(_ path: String) -> String? {
+      let told = "the folder \(path) has no bundle file, or is missing; put the file back"
+      return Self.standing("failed", told, path: path).asMissing.problem
+    }
+    #expect(
+      problem("\(root)/empty") == "the folder \(root)/empty has no bundle file; put the file back")
+    #expect(problem("\(root)/gone") == "the folder \(root)/gone is missing; put the file back")
+    // The folder of bundles can be on another machine.
+    #expect(
+      problem("/nonexistent/b/feed")
+        == "the folder /nonexistent/b/feed has no bundle file, or is missing; put the file back")
+  }
+
   /// The host has ended, or was killed, before or after the folder went missing.
   @Test(arguments: [("stopped", ""), ("stopped", words), ("running", ""), ("failed", words)])
   func `a bundle is missing while no host runs, and has no time in the past`(

@@ -39,10 +39,15 @@ extension BundleStanding {
     let noFile = BundleFileName.missing(from: path)
     let start = missingWords
     guard !isToldMissing else {
-      let isAboutFile = problem.hasPrefix(noFile)
-      return with(
-        state: BundleStanding.missingState,
-        problem: isAboutFile ? "\(start)\(problem.dropFirst(noFile.count))" : problem)
+      guard problem.hasPrefix(noFile) else {
+        return with(state: BundleStanding.missingState, problem: problem)
+      }
+      var rest = problem.dropFirst(noFile.count)
+      // This machine has the folder, or does not have it.
+      if rest.hasPrefix(BundleFileName.orFolder), start != noFile || isFolderThere {
+        rest = rest.dropFirst(BundleFileName.orFolder.count)
+      }
+      return with(state: BundleStanding.missingState, problem: "\(start)\(rest)")
     }
     var words = "\(start); put the file or folder back to keep the widgets with their data"
     switch state {
@@ -72,6 +77,8 @@ extension BundleStanding {
     guard let folder, access(folder, F_OK) == 0 else { return false }
     return access(path, F_OK) != 0 && errno == ENOENT
   }
+
+  private var isFolderThere: Bool { access(path, F_OK) == 0 }
 
   /// The bundles whose folder or file is missing, and whose widgets the daemon has.
   ///

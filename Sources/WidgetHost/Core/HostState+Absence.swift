@@ -140,7 +140,8 @@ extension HostState {
           + " the folder back"
       )
     case .missing, .removed:
-      var what = "\(BundleFileName.missing(from: path)); put the file or folder back"
+      let reason = BundleFileName.missing(from: path) + BundleFileName.orFolder
+      var what = "\(reason); put the file or folder back"
       if case .broken(let words, _)? = folders[path]?.suspicion {
         what = words + HostState.suspected
       }
