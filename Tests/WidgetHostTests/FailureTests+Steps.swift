@@ -340,4 +340,27 @@ extension FailureTests {
     try scene.answer(scene.webRequest()?.id, 500)
     #expect(error(scene) != nil && scene.instance.failures.count == 1)
   }
+
+  @Test func `the log does not say that a failed source works if the host reads only stubs`()
+    throws
+  {
+    let bundle = try Scene.bundle(
+      """
+      data: {n: 0}
+      sources: {feed: {http: "http://h/x", every: 10s, stub: 1, set: {n: int(result)}}}
+      """, permissions: "{hosts: [h]}")
+    var scene = try Scene(bundle)
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(error(scene) != nil)
+    _ = scene.taken()
+    scene.instance = BundleInstance(
+      bundle, generation: 2, folder: "/bundles/b", home: "/home/me", limits: HostLimits(),
+      isStub: true, seed: 8)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    scene.pass(.seconds(1))
+    #expect(error(scene) == nil)
+    #expect(
+      reports(&scene).last
+        == "bundle b: widget w: source feed is not read, because the host runs with --stub")
+  }
 }

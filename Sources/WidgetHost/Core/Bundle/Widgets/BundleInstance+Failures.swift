@@ -191,7 +191,20 @@ extension BundleInstance {
   /// A source, an action or steps have succeeded.
   mutating func succeeded(_ id: WidgetID, _ key: FailureKey) {
     let isFirst = standing.works(id, key)
-    forgetFailure(id, key, because: isFirst ? "works now" : "works again")
+    var words = isFirst ? "works now" : "works again"
+    if isFirst, isUnread(id, key) { words = "is not read, because the host runs with --stub" }
+    forgetFailure(id, key, because: words)
+  }
+
+  /// Whether it is a source whose input the host does not read, because it runs with `--stub`.
+  private func isUnread(_ id: WidgetID, _ key: FailureKey) -> Bool {
+    guard isStub, case .source(let index) = key, let source = source(id, index) else {
+      return false
+    }
+    switch source.input {
+    case .file, .folder, .command, .http, .socket, .bus: return true
+    case .timer, .constant: return source.stub != nil
+    }
   }
 
   /// Forgets a failure.
