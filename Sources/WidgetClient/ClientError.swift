@@ -157,11 +157,16 @@ extension ClientError {
     }
   }
 
-  /// The description without the time of the next attempt, for a program that reconnects by itself.
+  /// The description without the next attempt, for a program that reconnects by itself.
   public var cause: String {
-    guard case .status(var status) = self else { return description }
-    status.retryDelay = nil
-    return ClientError.describe(status)
+    switch self {
+    case .status(var status):
+      status.retryDelay = nil
+      return ClientError.describe(status)
+    case .connectionLost(let path, _):
+      return "the connection to the daemon at \(path) was lost"
+    default: return description
+    }
   }
 
   /// The daemon's message, with its details.

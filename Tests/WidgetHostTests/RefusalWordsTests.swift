@@ -52,8 +52,9 @@ struct RefusalWordsTests {
     #expect(failure.isETagMismatch && failure.isTransient && failure.refusal == nil)
   }
 
-  @Test func `a lost connection has the words of the client`() {
+  @Test func `a lost connection has the words of the client, and its cause no next step`() {
     let lost = ClientError.connectionLost(socketPath: "/s")
-    #expect(lost.words == "\(lost)" && lost.wordsOfCause == "\(lost)")
+    #expect(lost.words == "\(lost)")
+    #expect(lost.wordsOfCause == "the connection to the daemon at /s was lost")
   }
 }

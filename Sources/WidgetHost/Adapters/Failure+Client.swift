@@ -61,7 +61,7 @@ extension ClientError {
     return words(of: status, delay: status.retryDelay)
   }
 
-  /// The same without the time of the next attempt, for a session that reconnects by itself.
+  /// The same without the next attempt, for a session that reconnects by itself.
   var wordsOfCause: String {
     guard case .status(let status) = self else { return cause }
     return words(of: status, delay: nil)
