@@ -155,7 +155,7 @@ struct EventCheckTests {
     #expect(failure.exit == .invalidArgument)
     #expect(
       failure.message
-        == "the form's value n: n takes a number.\nthe form's value title: Title is needed")
+        == "the form's value n: n takes a number\nthe form's value title: Title is needed")
     #expect(failure.violations.map(\.field) == ["payload[values][n]", "payload[values][title]"])
   }
 

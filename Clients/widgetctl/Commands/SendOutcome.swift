@@ -401,9 +401,10 @@ extension OutcomeWait {
       FieldViolation(
         field: "payload[values][\(entry.key)]", description: entry.value.plainText)
     }
-    let words = violations.map { "\(FieldWords.typed($0.field)): \($0.description)" }
-    var failure = CommandFailure(
-      .invalidArgument, words.joined(separator: "\n").withoutFinalPeriod)
+    let words = violations.map {
+      "\(FieldWords.typed($0.field)): \($0.description)".withoutFinalPeriod
+    }
+    var failure = CommandFailure(.invalidArgument, words.joined(separator: "\n"))
     (failure.code, failure.reason) = (StatusCode.invalidArgument.name, "INVALID_FIELD")
     failure.violations = violations
     return failure
