@@ -44,6 +44,11 @@ extension YAMLFailure {
         "all brackets are closed at \(last.line):\(last.column)", place
       )
     }
+    if problem.contains("mapping values are not allowed"),
+      let stray = StrayKey(beforeColonAt: place, in: text)
+    {
+      return (stray.message, stray.hint, stray.place)
+    }
     let (message, hint) = YAMLFailure.words(for: problem, syntax)
     return (message, hint, place)
   }

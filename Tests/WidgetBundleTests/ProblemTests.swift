@@ -390,7 +390,11 @@ import WidgetModel
       "4:1: the key \"bundle\" appears twice: it is in line 1"
     ),
     ("{\"bundle\": 1,\n\"bundle\": 2}", "2:1: the key \"bundle\" appears twice"),
-    ("bundle: b\n  format: 1", "2:9: a value has \": \" in it; put the value in quotes"),
+    (
+      "bundle: b\n  format: 1",
+      "2:3: this line is indented more than line 1, which has a value already; indent both keys"
+    ),
+    ("bundle: a: b", "1:10: a value has \": \" in it; put the value in quotes"),
     ("bundle: b\nkinds:\n\tk: 1", "3:1: a tab cannot indent YAML; indent with spaces"),
     ("bundle: @b", "1:9: a text cannot begin with \"@\"; put it in quotes"),
     ("bundle: {a: [1}", "1:13: \"[\" is not closed"),

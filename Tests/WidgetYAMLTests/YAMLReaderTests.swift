@@ -156,7 +156,7 @@ private func flow(_ node: YAMLNode) -> String {
     #expect(failure(text) == nil)
   }
 
-  @Test(arguments: tags + syntax + MissingEndTests.mistakes)
+  @Test(arguments: tags + syntax + MissingEndTests.mistakes + StrayKeyTests.mistakes)
   func `a mistake has a place, words and advice`(mistake: Mistake) throws {
     let found = try #require(failure(mistake.text))
     let words = found.words(in: mistake.text)
