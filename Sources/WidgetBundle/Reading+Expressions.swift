@@ -64,7 +64,12 @@ extension Reading {
     do throws(ExpressionError) {
       compiled = try CompiledExpression(source, in: adding(letsTo: known).environment)
     } catch {
-      for problem in error.problems { report(problem, skipping: skipped, of: text, item) }
+      let isText = skipped == 0 && (wanted == .string || wanted == .any)
+      var advice = isText ? Reading.advice(forWords: text, known) : ""
+      for problem in error.problems {
+        report(problem, skipping: skipped, of: text, item, advice: advice)
+        advice = ""
+      }
       return nil
     }
     guard !tellDoubts(compiled, skipping: skipped, of: text, item) else { return nil }
@@ -107,18 +112,36 @@ extension Reading {
   }
 
   /// Reports a mistake at its place in the text.
+  ///
+  /// - Parameter advice: a further next step, unless the mistake looks like a misspelt name.
   func report(
-    _ problem: ExpressionError.Problem, skipping skipped: Int, of text: String, _ item: Item
+    _ problem: ExpressionError.Problem, skipping skipped: Int, of text: String, _ item: Item,
+    advice: String = ""
   ) {
     guard !isFull else { return }
     let place = position(of: problem.offset + skipped, in: text, item.node)
     let parts = problem.message.parts(between: "; ", maxSplits: 1).map(String.init)
     let unknown =
       place == nil ? " (at \(problem.position.line):\(problem.position.column))" : ""
+    var hint = parts.count > 1 ? parts[1] : Reading.isCut(text, item.node) ? Reading.cutHint : ""
+    if !advice.isEmpty, !hint.hasPrefix("did you mean") {
+      hint += (hint.isEmpty ? "" : "; ") + advice
+    }
     report(
       line: place?.line ?? item.node.line, column: place?.column ?? item.node.column, item.path,
-      (parts.first ?? problem.message) + unknown,
-      hint: parts.count > 1 ? parts[1] : Reading.isCut(text, item.node) ? Reading.cutHint : "")
+      (parts.first ?? problem.message) + unknown, hint: hint)
+  }
+
+  /// The advice for words where an expression is needed, such as `hello` under `set`. The written
+  /// form has the same meaning in YAML and in JSON. Empty for other texts.
+  private static func advice(forWords text: String, _ variables: Variables) -> String {
+    let name = text.prefix { $0 == "_" || $0.isLetter || $0.isNumber }
+    let words = text.last.map({ ".!?".contains($0) }) == true ? text.dropLast() : text[...]
+    guard text.first?.isLetter == true, text.count <= 60,
+      words.allSatisfy({ $0 == " " || $0 == "_" || $0.isLetter || $0.isNumber }),
+      !variables.environment.variables.contains(where: { $0.name == name })
+    else { return "" }
+    return "for a text, write \"'\(text)'\", because this is an expression"
   }
 
   private static let cutHint =

@@ -75,6 +75,28 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("on: {click: {set: {text: hello}}}", "hello"),
+    ("on: {click: {set: {text: 'good morning!'}}}", "good morning!"),
+    ("actions: {a: {do: {reload: all}, optimistic: {text: \"wait\"}}}", "wait"),
+    ("on: {click: {set: {text: =hello}}}", nil),
+    ("on: {click: {set: {text: dta}}}", nil),
+    ("on: {click: {set: {text: data.nope}}}", nil),
+    ("on: {click: {set: {text: data more}}}", nil),
+    ("on: {click: {set: {n: hello}}}", nil),
+  ])
+  func `words in the place of an expression for a text get their quotes as advice`(
+    body: String, words: String?
+  ) {
+    let hints = Samples.problems(Samples.kind(body)).map(\.hint)
+    #expect(!hints.isEmpty)
+    let isAdvised = hints.contains {
+      $0.hasSuffix("for a text, write \"'\(words ?? "")'\", because this is an expression")
+    }
+    #expect(isAdvised == (words != nil), "\(hints)")
+    #expect(words != nil || !hints.contains { $0.contains("for a text") }, "\(hints)")
+  }
+
+  @Test(arguments: [
     ("widgets: [{kind: k}]", "the id is missing"),
     ("widgets: [{id: a}]", "widget \"a\" has no kind"),
     ("widgets: [{id: a, kind: k}, {id: a, kind: k}]", "widget \"a\" appears twice"),
