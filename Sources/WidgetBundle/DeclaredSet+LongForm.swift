@@ -39,7 +39,7 @@ extension BundleFileReader {
   fileprivate func readLong(_ item: Item) -> DeclaredSet? {
     var set = DeclaredSet()
     switch item.node.content {
-    case .list: read(widgets: item, path: "widgets", into: &set)
+    case .list: read(widgets: item, path: "widgets", isFile: true, into: &set)
     case .map(let entries):
       let keys = Set(entries.map(\.key))
       if keys.contains("bundle"), !keys.contains("id") {
@@ -49,6 +49,13 @@ extension BundleFileReader {
         || keys.isDisjoint(with: ["kind", "id"])
       {
         readSet(item, keys, into: &set)
+      } else if let kind = entries.first(where: { $0.key == "kind" }), !keys.contains("id"),
+        kind.value.isGroup
+      {
+        reading.report(
+          line: kind.line, column: kind.column, item.path,
+          "\"kind\" is the name of a kind, not \(kind.value.words)",
+          hint: "did you mean \"kinds\"?")
       } else if let object = reading.object(item, .widget) {
         add(object, path: "", to: &set)
       }
@@ -66,7 +73,7 @@ extension BundleFileReader {
     if let item = object["kinds"] { read(kinds: item, into: &set) }
     if let item = object["widgets"] {
       read(widgets: item, path: item.path, into: &set)
-    } else if !object.has("kinds") {
+    } else if !object.has("kinds"), !object.misspells(["kinds", "widgets"]) {
       reading.report(item, "there is nothing in it", hint: "declare kinds: or widgets:")
     }
   }
@@ -100,7 +107,10 @@ extension BundleFileReader {
 
   // MARK: - Widgets
 
-  private func read(widgets item: Item, path: String, into set: inout DeclaredSet) {
+  /// - Parameter isFile: whether the list is the whole document.
+  private func read(
+    widgets item: Item, path: String, isFile: Bool = false, into set: inout DeclaredSet
+  ) {
     set.widgets = []
     guard case .list(let elements) = item.node.content else {
       reading.report(
@@ -110,6 +120,13 @@ extension BundleFileReader {
     }
     for (index, element) in elements.enumerated() {
       let item = Item(node: element, path: "\(path)[\(index)]")
+      guard case .map = element.content else {
+        reading.report(
+          item, "expected an object, not \(element.words)",
+          hint: "write {id: ID, kind: NAME}"
+            + (isFile ? ", or begin the file with kinds: or widgets:" : ""))
+        continue
+      }
       guard let object = reading.object(item, .widget) else { continue }
       add(object, path: item.path, to: &set)
     }
@@ -126,5 +143,12 @@ extension BundleFileReader {
     let declared = DeclaredWidget(
       spec: spec, path: path, set: object.printedText("applySet"))
     set.widgets = (set.widgets ?? []) + [declared]
+  }
+}
+
+extension SourceNode {
+  /// Whether the node is an object or a list.
+  fileprivate var isGroup: Bool {
+    if case .scalar = content { false } else { true }
   }
 }

@@ -279,4 +279,34 @@ extension WidgetFileTests {
     #expect(failure?.exit == .invalidArgument)
     #expect(failure?.message.hasPrefix(message) == true, "\(failure?.message ?? "")")
   }
+
+  @Test(arguments: [
+    ("kind:\n  a: {data: {n: 0}}", "\"kind\" is the name of a kind, not an object", "kinds"),
+    ("kind: [{name: a}]", "\"kind\" is the name of a kind, not a list", "kinds"),
+    ("widget: {w: {kind: a}}", "unknown key \"widget\"", "widgets"),
+    ("kindss: []", "unknown key \"kindss\"", "kinds"),
+  ])
+  func `a misspelt first key of a file is one mistake`(
+    _ text: String, message: String, meant: String
+  ) {
+    let failure = #expect(throws: CommandFailure.self) { try Self.read(text) }
+    let words = failure?.message ?? ""
+    #expect(words.hasPrefix("f.yaml:1:1: \(message)\n"), "\(words)")
+    #expect(words.contains("  hint: did you mean \"\(meant)\"?"), "\(words)")
+    for other in ["the id is missing", "there is nothing in it"] {
+      #expect(!words.contains(other), "\(words)")
+    }
+  }
+
+  @Test(arguments: [
+    ("- a", "write {id: ID, kind: NAME}, or begin the file with kinds: or widgets:"),
+    ("widgets: [a]", "write {id: ID, kind: NAME}"),
+  ])
+  func `an element that is no widget has the form of a widget as its hint`(
+    _ text: String, hint: String
+  ) {
+    let failure = #expect(throws: CommandFailure.self) { try Self.read(text) }
+    let lines = failure?.message.split(separator: "\n").map(String.init) ?? []
+    #expect(lines.contains("  hint: \(hint)"), "\(lines)")
+  }
 }
