@@ -104,7 +104,8 @@ struct GlobalOptions: ParsableArguments {
       client: WidgetClient(socketPath: socketPath),
       options: CallOptions(
         timeout: timeout == nil ? GlobalOptions.timeoutDefault : limit,
-        silence: SilenceNote.silence(limit: timeout == nil ? GlobalOptions.timeoutDefault : limit)),
+        silence: SilenceNote.silence(limit: timeout == nil ? GlobalOptions.timeoutDefault : limit),
+        pendingChange: PendingChanges.note),
       printer: Printer(format: output ?? .table, painter: painter, width: Terminal.width))
   }
 }

@@ -21,8 +21,8 @@ struct Widgetctl: AsyncParsableCommand {
 
       Exit status (`status` and `doctor` have other statuses):
       \(ExitStatus.table)
-      Ctrl-C ends a command (130 in a shell). A command ends with status 0 when its output is \
-      closed (`| head`).
+      Ctrl-C ends a command (130 in a shell). It does not take back a change that the daemon has \
+      received. A command ends with status 0 when its output is closed (`| head`).
 
       Environment: WIDGETD_SOCKET is the daemon's socket. NO_COLOR turns colours off.
       """,

@@ -12,6 +12,10 @@ public struct CallOptions: Sendable {
   /// The action if the daemon hangs while the call waits. Nil for none.
   public var silence: Silence?
 
+  /// Called on the client's thread with true before a change is sent, and with false when the call has
+  /// ended. While a change is pending, the daemon may make it even if the program ends. Nil for none.
+  public var pendingChange: (@Sendable (_ isPending: Bool) -> Void)?
+
   /// Tells the user of a call that the daemon does not answer. The call continues to wait.
   public struct Silence: Sendable {
     /// The time without an answer to the call, and without an answer to a health check.
@@ -26,10 +30,12 @@ public struct CallOptions: Sendable {
   }
 
   public init(
-    timeout: Duration? = nil, metadata: [MetadataEntry] = [], silence: Silence? = nil
+    timeout: Duration? = nil, metadata: [MetadataEntry] = [], silence: Silence? = nil,
+    pendingChange: (@Sendable (_ isPending: Bool) -> Void)? = nil
   ) {
     self.timeout = timeout
     self.metadata = metadata
     self.silence = silence
+    self.pendingChange = pendingChange
   }
 }

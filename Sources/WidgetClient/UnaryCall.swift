@@ -17,6 +17,8 @@ final class UnaryCall<Request: WireMessage, Response: WireMessage>: CallReceiver
   private var silenceTimer: Scheduled<Void>?
   private var connection: RPCConnection?
   private var streamID: UInt32?
+  /// Whether the caller was told of a pending change, and not yet of its end.
+  private var isPendingChange = false
 
   init(
     _ method: RPCMethod, _ request: Request, options: CallOptions,
@@ -49,6 +51,10 @@ final class UnaryCall<Request: WireMessage, Response: WireMessage>: CallReceiver
 
   private func send(on connection: RPCConnection, since started: NIODeadline) {
     let waited = Duration.nanoseconds((NIODeadline.now() - started).nanoseconds)
+    if method.mayChange, let pendingChange = options.pendingChange {
+      isPendingChange = true
+      pendingChange(true)
+    }
     do throws(ClientError) {
       streamID = try connection.open(
         .unary, method, request, timeout: options.timeout.map { max($0 - waited, .nanoseconds(1)) },
@@ -110,6 +116,10 @@ final class UnaryCall<Request: WireMessage, Response: WireMessage>: CallReceiver
     silenceTimer?.cancel()
     (timer, silenceTimer) = (nil, nil)
     connection = nil
+    if isPendingChange {
+      isPendingChange = false
+      options.pendingChange?(false)
+    }
     continuation.take()?.resume(returning: answer)
   }
 }

@@ -194,6 +194,26 @@ struct CallTests {
     try await daemon.stop()
   }
 
+  @Test func `a caller is told of a change from its request to its end`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    // On an open connection, the call is sent before its time is over.
+    try await client.connect()
+    let told = Mutex<[Bool]>([])
+    let options = CallOptions(
+      timeout: .milliseconds(30),
+      pendingChange: { isPending in told.withLock { $0.append(isPending) } })
+    await #expect(throws: ClientError.self) {
+      try await client.getWidget(GetWidgetRequest(id: .of("a")), options: options)
+    }
+    #expect(told.withLock { $0.isEmpty })
+    await #expect(throws: ClientError.self) {
+      try await client.deleteWidget(DeleteWidgetRequest(id: .of("a")), options: options)
+    }
+    #expect(told.withLock { $0 } == [true, false])
+    try await daemon.stop()
+  }
+
   @Test(arguments: [
     ("data: Use text.", "data: Use text. (INVALID_ARGUMENT)"),
     ("There are mistakes.", "There are mistakes. (INVALID_ARGUMENT); data: Use text."),
