@@ -143,7 +143,10 @@ struct CommandFailure: Error, Hashable {
 
   /// The problem, and the command that examines it further.
   private static func words(for error: ClientError, socket: String?) -> String {
-    let text = "\(error)"
+    var text = "\(error)"
+    if case .deadlineExceeded = error {
+      text = text.replacing("; allow more time", with: "; allow more time with --timeout")
+    }
     guard let doctor = doctor(for: error, socket: socket) else { return text }
     // One next step is enough.
     if text.hasSuffix(ConnectFailure.generalStep) {
@@ -249,7 +252,7 @@ struct CommandFailure: Error, Hashable {
         )
       case .unavailable: ("the daemon does not serve this call now", "try again")
       case .deadlineExceeded:
-        ("the daemon took too long", "try again, or wait longer with --timeout")
+        ("the daemon took too long", "try again, or allow more time with --timeout")
       case .resourceExhausted:
         ("a limit of the daemon is reached", "`widgetctl status` shows the limits")
       case .notFound:

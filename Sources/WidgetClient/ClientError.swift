@@ -129,7 +129,7 @@ extension ClientError: CustomStringConvertible {
       "the daemon at \(path) does not answer within \(answerMax): it hangs, is stopped, or is overloaded;"
         + " continue or restart it"
     case .deadlineExceeded(let timeout, let mayBeMade):
-      "the daemon did not answer within \(timeout); wait longer"
+      "the daemon did not answer within \(timeout); allow more time"
         + (mayBeMade ? ". The change may still be made" : "")
     case .cancelled:
       "the call was cancelled"

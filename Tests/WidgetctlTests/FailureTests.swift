@@ -30,6 +30,15 @@ struct FailureTests {
     #expect(failure.message == "kind \"load\" does not support large; use one of: small")
   }
 
+  @Test func `the error for a call without an answer in time names the option for more time`() {
+    for mayBeMade in [false, true] {
+      let failure = CommandFailure(.deadlineExceeded(.seconds(1), mayBeMade: mayBeMade))
+      #expect(failure.exit == .timedOut)
+      #expect(failure.message.contains("; allow more time with --timeout"), "\(failure.message)")
+      #expect(failure.message.contains("may still be made") == mayBeMade, "\(failure.message)")
+    }
+  }
+
   @Test func `a code without a message has words`() {
     let old = CommandFailure(.status(RPCStatus(code: .unimplemented, message: "")))
     #expect(

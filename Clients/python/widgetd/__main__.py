@@ -223,7 +223,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     send.add_argument("--request-id", default="", help="Id for a safe retry.")
     command(
-        "health", _health, "Check whether the daemon serves: exit status 0 if it does, else 7."
+        "health",
+        _health,
+        "Check whether the daemon serves: exit status 0 if it does, 7 if not, 8 at the timeout.",
     )
     return parser
 

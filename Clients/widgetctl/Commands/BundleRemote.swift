@@ -160,7 +160,7 @@ enum BundleRemote {
     case .running:
       return "the daemon answers, but widgetd-host did not answer within "
         + "\(DurationSyntax.seconds(limit)): it is busy, "
-        + "hangs or is stopped; `widgetctl status` shows it after a while; wait longer with --timeout"
+        + "hangs or is stopped; `widgetctl status` shows it after a while; allow more time with --timeout"
         + ending
     }
   }

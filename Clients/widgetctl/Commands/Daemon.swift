@@ -55,7 +55,7 @@ struct StatsCommand: AsyncParsableCommand {
 struct HealthCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "health",
-    abstract: "Check whether the daemon serves: exit status 0 if it does, else 7.",
+    abstract: "Check whether the daemon serves: exit status 0 if it does, 7 if not, 8 at the timeout.",
     discussion: """
       A daemon whose store takes no changes, such as on a full disk, still serves reads. Check its \
       store with the name widgetd.v1.Store.
