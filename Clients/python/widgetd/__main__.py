@@ -225,7 +225,7 @@ def _parser() -> argparse.ArgumentParser:
     command(
         "health",
         _health,
-        "Check whether the daemon serves: exit status 0 if it does, 7 if not, 8 at the timeout.",
+        "Check whether the daemon serves: status 0 if it does, 7 if not, 8 at the timeout.",
     )
     return parser
 

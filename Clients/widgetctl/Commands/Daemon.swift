@@ -55,7 +55,7 @@ struct StatsCommand: AsyncParsableCommand {
 struct HealthCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "health",
-    abstract: "Check whether the daemon serves: exit status 0 if it does, 7 if not, 8 at the timeout.",
+    abstract: "Check whether the daemon serves: status 0 if it does, 7 if not, 8 at the timeout.",
     discussion: """
       A daemon whose store takes no changes, such as on a full disk, still serves reads. Check its \
       store with the name widgetd.v1.Store.
@@ -186,7 +186,7 @@ struct VersionCommand: AsyncParsableCommand {
     commandName: "version",
     abstract: "Print the versions of this program and of the daemon.",
     discussion: """
-      If the daemon does not answer, its version is unknown.
+      If the daemon does not answer within 10 seconds, or within --timeout, its version is unknown.
 
       Examples:
         widgetctl version
@@ -199,18 +199,18 @@ struct VersionCommand: AsyncParsableCommand {
   @OptionGroup var global: GlobalOptions
 
   func run() async throws {
+    let printer = Printer(format: global.output ?? .table, painter: global.painter, width: nil)
+    // A daemon that hangs does not delay this line.
+    if printer.format == .table { Output.write("widgetctl \(Widgetctl.version)\n") }
     let daemon: Result<String, CommandFailure>?
     if client { daemon = nil } else { daemon = await ask() }
-    let printer = Printer(format: global.output ?? .table, painter: global.painter, width: nil)
     var map: ValueMap = ["widgetctl": .string(Widgetctl.version)]
     if case .success(let version)? = daemon { map["widgetd"] = .string(version) }
     printer.print(.map(map)) {
       switch daemon {
-      case nil: "widgetctl \(Widgetctl.version)\n"
-      case .success(let version)?:
-        "widgetctl \(Widgetctl.version)\nwidgetd \(version.safeForTerminal)\n"
-      case .failure(let failure)?:
-        "widgetctl \(Widgetctl.version)\nwidgetd unknown: \(failure.message.safeForTerminal)\n"
+      case nil: ""
+      case .success(let version)?: "widgetd \(version.safeForTerminal)\n"
+      case .failure(let failure)?: "widgetd unknown: \(failure.message.safeForTerminal)\n"
       }
     }
   }
@@ -219,7 +219,8 @@ struct VersionCommand: AsyncParsableCommand {
     do throws(CommandFailure) {
       let session = try global.session()
       do throws(ClientError) {
-        return .success(try await session.client.getStats(options: session.options).version)
+        let options = global.timeout == nil ? global.optionalCall : session.options
+        return .success(try await session.client.getStats(options: options).version)
       } catch {
         throw CommandFailure(error)
       }
