@@ -309,6 +309,17 @@ struct CommandLineTests {
   }
 
   @Test(arguments: [
+    (["bundle", "new", "He llo"], "\"He llo\" cannot be a bundle's id; use 1 to 64"),
+    (["bundle", "trace", "He llo"], "\"He llo\" cannot be a bundle's id; use 1 to 64"),
+    (["bundle", "install", "f", "--sha256", "DIGEST"], "--sha256 takes 64 hexadecimal digits, not"),
+  ])
+  func `a refused value is in the message`(arguments: [String], words: String) {
+    let error = #expect(throws: (any Error).self) { try Widgetctl.parseAsRoot(arguments) }
+    let message = error.map { Widgetctl.message(for: $0) } ?? ""
+    #expect(message.contains(words), "\(message)")
+  }
+
+  @Test(arguments: [
     (["timeline", "c", "--limit", "-1"], "--limit is 1 to 1000"),
     (["clock", "advance", "-1m"], "widgetctl clock set TIME"),
   ])

@@ -49,7 +49,9 @@ struct BundleInstallCommand: AsyncParsableCommand {
   func validate() throws {
     try remote.validate(folder)
     if let digest, digest.utf8.count != 64 || !digest.allSatisfy({ $0.isASCII && $0.isHexDigit }) {
-      throw ValidationError("a SHA-256 is 64 hexadecimal digits")
+      throw ValidationError(
+        "--sha256 takes 64 hexadecimal digits, not \"\(digest.prefix(80))\"; "
+          + "`sha256sum FILE` prints them")
     }
   }
 

@@ -31,7 +31,8 @@ struct BundleNewCommand: ParsableCommand {
 
   func validate() throws {
     guard BundleReader.isID(id) else {
-      throw ValidationError("a bundle's id is 1 to 64 of a-z, 0-9 and -")
+      throw ValidationError(
+        "\"\(id.prefix(80))\" cannot be a bundle's id; use 1 to 64 of a-z, 0-9 and -")
     }
   }
 

@@ -41,7 +41,8 @@ struct BundleTraceCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard WidgetID("bundle/\(id)") != nil else {
-      throw ValidationError("a bundle's id is 1 to 64 of a-z, 0-9 and -")
+      throw ValidationError(
+        "\"\(id.prefix(80))\" cannot be a bundle's id; use 1 to 64 of a-z, 0-9 and -")
     }
   }
 
