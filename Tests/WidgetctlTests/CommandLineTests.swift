@@ -311,7 +311,7 @@ struct CommandLineTests {
   @Test(arguments: [
     (["bundle", "new", "He llo"], "\"He llo\" cannot be a bundle's id; use 1 to 64"),
     (["bundle", "trace", "He llo"], "\"He llo\" cannot be a bundle's id; use 1 to 64"),
-    (["bundle", "install", "f", "--sha256", "DIGEST"], "--sha256 takes 64 hexadecimal digits, not"),
+    (["bundle", "install", "f", "--sha256", "DIGEST"], "--sha256 takes 64 hexadecimal digits"),
   ])
   func `a refused value is in the message`(arguments: [String], words: String) {
     let error = #expect(throws: (any Error).self) { try Widgetctl.parseAsRoot(arguments) }
