@@ -31,7 +31,11 @@ enum PendingChanges {
   }
 
   private static let onEnd: @convention(c) (CInt) -> Void = { number in
-    if PendingChanges.count.load(ordering: .sequentiallyConsistent) > 0 {
+    // A reader that does not read must not keep the command from its end. Two signals give one note.
+    var output = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+    if PendingChanges.count.exchange(0, ordering: .sequentiallyConsistent) > 0,
+      poll(&output, 1, 0) == 1
+    {
       let words: StaticString = """
 
         widgetctl: the command ended before the daemon answered. The change may still be made

@@ -341,6 +341,21 @@ extension FailureTests {
     #expect(error(scene) != nil && scene.instance.failures.count == 1)
   }
 
+  /// Such a run sends no further event `error`.
+  @Test func `a failure of the action for the event error is shown`() throws {
+    var scene = try Scene(
+      """
+      actions: {save: {do: [{http: "http://h/x"}]}, notify: {do: [{http: "http://h/y"}]}}
+      on: {go: save, error: notify}
+      """, permissions: "{hosts: [h]}")
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(error(scene) == nil)
+    try scene.event("error")
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(error(scene) != nil && scene.instance.failures.count == 1)
+  }
+
   @Test func `the log does not say that a failed source works if the host reads only stubs`()
     throws
   {

@@ -166,7 +166,8 @@ final class WorkQueue {
     let cost = time + owed + rowCosts.time(of: rowBytes - rowBytesAtStart)
     hasStartedTasks = hasStartedTasks || owed > .zero
     owed = .zero
-    worked = worked + time
+    // `runTask` counts the rest of its time as that of tasks.
+    worked = worked + time + uncharged
     spent = spent + cost + uncharged
     charge(share, cost)
     share.state = .idle

@@ -43,8 +43,12 @@ struct KindFacts: Sendable {
   }
 
   /// Whether steps of the author handle the failure of an action.
-  func catches(_ action: String) -> Bool {
-    kind.actions[action]?.failure.isEmpty == false || handlesError(of: action)
+  ///
+  /// - Parameter inRunAboutError: whether the event `error` has started the action. A failure of such
+  ///   a run sends no further event `error`, so no steps handle it.
+  func catches(_ action: String, inRunAboutError: Bool = false) -> Bool {
+    kind.actions[action]?.failure.isEmpty == false || handledActions.contains(action)
+      || (handlesErrors && !inRunAboutError)
   }
 
   /// Whether steps of the author run because of the event for the failure of an action.

@@ -94,7 +94,7 @@ extension BundleInstance {
     status.since = status.since ?? now.wall
     guard !run.isMarked else { return status }
     if frame.action.name.isEmpty {
-      let isCaught = !isInterrupted && handles(frame, facts)
+      let isCaught = !isInterrupted && handles(frame, run, facts)
       // An outer action may have a name, or catch the failure.
       if isCaught || run.frames.count == 1 {
         runs.marked(id)
@@ -109,7 +109,7 @@ extension BundleInstance {
     }
     runs.marked(id)
     // The failure goes on to the outer actions.
-    let isCaught = !isInterrupted && run.frames.contains { handles($0, facts) }
+    let isCaught = !isInterrupted && run.frames.contains { handles($0, run, facts) }
     let names = Set(run.frames.map(\.action.name).filter { !$0.isEmpty })
     return failed(
       run.widgetID, .action(frame.action.name), status, among: names, isCaught: isCaught,
@@ -117,9 +117,10 @@ extension BundleInstance {
   }
 
   /// Whether steps of the author handle a failure of the frame.
-  private func handles(_ frame: Run.Frame, _ facts: KindFacts) -> Bool {
+  private func handles(_ frame: Run.Frame, _ run: Run, _ facts: KindFacts) -> Bool {
     guard frame.phase == .steps || frame.phase == .delayed else { return false }
-    return !frame.action.failure.isEmpty || facts.catches(frame.action.name)
+    return !frame.action.failure.isEmpty
+      || facts.catches(frame.action.name, inRunAboutError: run.isAboutError)
   }
 
   private mutating func title(of frame: Run.Frame, _ run: Run) -> String? {

@@ -13,7 +13,9 @@ extension BundleInstance {
   ) -> WebRequest {
     let asked = AskedRequest(request)
     var sent = request
-    let hasOwn = request.headers.contains { $0.name.lowercased().hasPrefix("if-") }
+    let hasOwn = request.headers.contains {
+      $0.name.lowercased().hasPrefix("if-") && !$0.value.isEmpty
+    }
     var condition = hasOwn ? RequestCondition.bundle : .none
     if request.method == "GET", !hasOwn, let cached = state(id, index).cached,
       cached.request == asked, cached.basis == basis(id, source)
