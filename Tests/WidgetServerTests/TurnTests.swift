@@ -93,28 +93,6 @@ struct TurnTests {
     #expect(ended == 2)
   }
 
-  @Test func `a timer of an earlier pass opens no second turn in a pass`() {
-    let loop = EmbeddedEventLoop()
-    let turn = Turn(eventLoop: loop, remembersCalls: false)
-    var (pass, ended) = (UInt64(1), 0)
-    turn.loopPass = { pass }
-    turn.atEnd = {
-      ended += 1
-      turn.close(hasMore: ended <= 2)
-    }
-    turn.open()
-    loop.run()
-    pass += 1
-    // The loop has read in this pass, before the timer is due.
-    turn.open()
-    loop.run()
-    loop.advanceTime(by: .milliseconds(5))
-    #expect(ended == 2)
-    pass += 1
-    loop.advanceTime(by: .milliseconds(5))
-    #expect(ended == 3)
-  }
-
   @Test func `a timer that is due in the pass that set it waits until the loop has read`() {
     let loop = EmbeddedEventLoop()
     let turn = Turn(eventLoop: loop, remembersCalls: false)

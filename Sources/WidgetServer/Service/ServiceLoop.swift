@@ -89,7 +89,7 @@ final class ServiceLoop {
     blobs = Blobs(context, folder: configuration.blobFolder)
     reloads = Reloads(context)
     preparations = KindPreparations(context)
-    turn.atStart = { [unowned self] in context.work.withoutCharge { time.beginTurn() } }
+    turn.atStart = { [unowned self] in time.beginTurn() }
     turn.atEnd = { [unowned self] in endTurn() }
     storage.onChange = { [unowned self] in storageHasChanged() }
     connections.onClosed = { [unowned self] in scheduleMemoryLook() }

@@ -64,8 +64,6 @@ final class Turn {
   let openings = UserLines<Opening>()
   /// Opens a turn that resumes the work of the last one.
   private var nextTimer: Scheduled<Void>?
-  /// The pass in which the last turn was closed, or a timer was set.
-  private var lastPass: UInt64?
 
   private struct Call {
     let uid: UInt32
@@ -115,8 +113,7 @@ final class Turn {
   /// calls.
   func open(afterPass pass: UInt64?) {
     guard pass != nil, pass == loopPass?() else { return open() }
-    lastPass = pass
-    if nextTimer == nil { openAfterReads() }
+    if nextTimer == nil { openAfterReads(in: pass) }
   }
 
   /// Takes the time again, because the clock was moved in the turn.
@@ -237,21 +234,17 @@ final class Turn {
   ///   loop reads: long work does not starve calls.
   func close(hasMore: Bool) {
     isOpen = false
-    lastPass = loopPass?()
     if !durable.isEmpty || !participants.isEmpty { open() }
     guard hasMore || hasOpenings, nextTimer == nil, !isOpen else { return }
-    openAfterReads()
+    openAfterReads(in: loopPass?())
   }
 
   /// Opens the next turn when the loop has read. The pause alone is not enough: the loop's other
-  /// tasks can take longer than the pause, and a later pass can have had a turn before the timer is
-  /// due.
-  private func openAfterReads() {
+  /// tasks can take longer than the pause.
+  private func openAfterReads(in pass: UInt64?) {
     nextTimer = eventLoop.assumeIsolated().scheduleTask(in: Turn.pause) {
       self.nextTimer = nil
-      guard self.lastPass == nil || self.lastPass != self.loopPass?() else {
-        return self.openAfterReads()
-      }
+      guard pass == nil || pass != self.loopPass?() else { return self.openAfterReads(in: pass) }
       self.open()
     }
   }

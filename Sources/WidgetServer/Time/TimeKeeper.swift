@@ -111,7 +111,9 @@ final class TimeKeeper {
       reservationRetry.succeed()
       return
     }
-    if !step() {
+    var isDone = true
+    context.work.withoutCharge { isDone = step() }
+    if !isDone {
       _ = timer?.set(nil)
       context.schedule(at: reservationRetry.fail(at: .now())) { self.context.turn.open() }
     }
