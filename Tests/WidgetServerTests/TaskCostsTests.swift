@@ -86,28 +86,13 @@ import Testing
     #expect(alone > bound && alone <= WorkQueue.turnMax + WorkQueue.sliceMax, "\(alone)")
   }
 
-  /// Opens a turn with changes by time.
-  private final class Opening: SlicedWork {
-    let share = WorkShare(uid: 2)
-    let body: () -> Void
-
-    init(_ body: @escaping () -> Void) { self.body = body }
-
-    func work(_ slice: TimeSlice) -> Bool {
-      body()
-      return false
-    }
-
-    func abandon() {}
-  }
-
   @Test func `changes by time in a task are no cost of tasks`() {
     var now = NIODeadline.uptimeNanoseconds(1)
     let queue = WorkQueue(turn: Turn(eventLoop: EmbeddedEventLoop(), remembersCalls: false))
     queue.clock = { now }
     queue.submit(Calls(uid: 1, queue, count: 1))
     queue.runTask {
-      queue.submit(Opening { queue.withoutCharge { now = now + .milliseconds(5) } })
+      queue.submit(ClosureWork { queue.withoutCharge { now = now + .milliseconds(5) } })
     }
     queue.serve()
     #expect(queue.taskCosts.average < TaskCosts.averageMax)

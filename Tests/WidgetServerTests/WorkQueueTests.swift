@@ -60,26 +60,11 @@ import WidgetProto
     #expect(work.done == 3 && !queue.hasMore)
   }
 
-  /// Work that submits other work.
-  private final class Submitting: SlicedWork {
-    let share = WorkShare(uid: 1)
-    let body: () -> Void
-
-    init(_ body: @escaping () -> Void) { self.body = body }
-
-    func work(_ slice: TimeSlice) -> Bool {
-      body()
-      return false
-    }
-
-    func abandon() {}
-  }
-
   /// The time would count for both.
   @Test func `work that is submitted in a slice waits for the end of the slice`() {
     let inner = parts(cost: .microseconds(50), count: 1)
     var wasDone: Int?
-    let outer = Submitting { [queue] in
+    let outer = ClosureWork { [queue] in
       queue.submit(inner)
       wasDone = inner.done
     }
@@ -99,7 +84,7 @@ import WidgetProto
     turn.loopPass = { pass }
     let queue = WorkQueue(turn: turn)
     queue.clock = { [clock] in clock.now }
-    let opening = Submitting { [clock] in
+    let opening = ClosureWork { [clock] in
       queue.withoutCharge { clock.now = clock.now + .milliseconds(5) }
       runs += 1
     }
