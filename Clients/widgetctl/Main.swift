@@ -15,6 +15,7 @@ enum Main {
     // Without this signal, a broken pipe is an error of write(2), which `Output` handles.
     signal(SIGPIPE, SIG_IGN)
     let arguments = ArgumentOrder.normalized(Array(CommandLine.arguments.dropFirst()))
+    if ArgumentOrder.wantsJSON(arguments) { PendingChanges.useJSON() }
     do {
       if let word = ArgumentOrder.unknownCommand(arguments) {
         throw CommandFailure(

@@ -7,6 +7,10 @@ enum PendingChanges {
   private static let numbers = [SIGINT, SIGTERM]
   private static let count = Atomic<Int>(0)
   private static let isInstalled = Atomic<Bool>(false)
+  private static let writesJSON = Atomic<Bool>(false)
+
+  /// Makes the note JSON, like the errors of the command. Call it before the first change.
+  static func useJSON() { writesJSON.store(true, ordering: .sequentiallyConsistent) }
 
   /// For `CallOptions.pendingChange`.
   @Sendable static func note(isPending: Bool) {
@@ -16,6 +20,8 @@ enum PendingChanges {
     }
     count.add(1, ordering: .sequentiallyConsistent)
     guard !isInstalled.exchange(true, ordering: .sequentiallyConsistent) else { return }
+    // The handler must not create this value.
+    _ = writesJSON.load(ordering: .sequentiallyConsistent)
     for number in numbers { install(number) }
   }
 
@@ -36,15 +42,36 @@ enum PendingChanges {
     if PendingChanges.count.exchange(0, ordering: .sequentiallyConsistent) > 0,
       poll(&output, 1, 0) == 1
     {
-      let words: StaticString = """
-
-        widgetctl: the command ended before the daemon answered. The change may still be made
-
-        """
+      let words = PendingChanges.words(
+        isJSON: PendingChanges.writesJSON.load(ordering: .sequentiallyConsistent), signal: number)
       _ = Glibc.write(STDERR_FILENO, words.utf8Start, words.utf8CodeUnitCount)
     }
     signal(number, SIG_DFL)
     // The signal is blocked in its handler, so it ends the process after the handler.
     raise(number)
+  }
+
+  /// The note: the message and, with JSON, the exit status that a shell reports for the signal. Static,
+  /// because a handler of a signal must not allocate memory.
+  static func words(isJSON: Bool, signal: CInt) -> StaticString {
+    guard isJSON else {
+      // The terminal has printed ^C.
+      return """
+
+        widgetctl: the command ended before the daemon answered. The change may still be made
+
+        """
+    }
+    return signal == SIGTERM
+      ? #"""
+      {"error":{"exitCode":143,"message":"the command ended before the daemon answered. \#
+      The change may still be made"}}
+
+      """#
+      : #"""
+      {"error":{"exitCode":130,"message":"the command ended before the daemon answered. \#
+      The change may still be made"}}
+
+      """#
   }
 }

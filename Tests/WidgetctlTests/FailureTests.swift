@@ -39,6 +39,21 @@ struct FailureTests {
     }
   }
 
+  @Test(arguments: [(SIGINT, 130), (SIGTERM, 143)])
+  func `the note of a pending change is JSON like an error, with the status of the signal`(
+    signal: CInt, status: Int
+  ) throws {
+    let message = "the command ended before the daemon answered. The change may still be made"
+    let text = PendingChanges.words(isJSON: true, signal: signal).description
+    #expect(text.hasSuffix("}}\n") && text.split(separator: "\n").count == 1)
+    let document = try JSONReader.value(of: text)
+    #expect(
+      document
+        == .map(["error": .map(["exitCode": .int(Int64(status)), "message": .string(message)])]))
+    let plain = PendingChanges.words(isJSON: false, signal: signal).description
+    #expect(plain == "\nwidgetctl: \(message)\n")
+  }
+
   @Test func `a code without a message has words`() {
     let old = CommandFailure(.status(RPCStatus(code: .unimplemented, message: "")))
     #expect(
