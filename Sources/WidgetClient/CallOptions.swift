@@ -13,7 +13,8 @@ public struct CallOptions: Sendable {
   public var silence: Silence?
 
   /// Called on the client's thread with true before a change is sent, and with false when the call has
-  /// ended. While a change is pending, the daemon may make it even if the program ends. Nil for none.
+  /// ended. While a change is pending, the daemon may make it even if the program ends. If the call ends
+  /// without a call of this, nothing was sent. Nil for none.
   public var pendingChange: (@Sendable (_ isPending: Bool) -> Void)?
 
   /// Tells the user of a call that the daemon does not answer. The call continues to wait.

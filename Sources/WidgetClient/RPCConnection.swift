@@ -48,11 +48,12 @@ final class RPCConnection: ChannelDuplexHandler {
 
   /// Sends a request. The receiver gets the answers.
   ///
+  /// - Parameter willSend: called just before the request is sent, and not if it is not sent.
   /// - Returns: the call's stream id.
   /// - Throws: the reason why the request was not sent; the receiver then gets nothing.
   func open<Request: WireMessage>(
     _ kind: ClientStreams.Kind, _ method: RPCMethod, _ request: Request, timeout: Duration?,
-    metadata: [MetadataEntry], receiver: any CallReceiver
+    metadata: [MetadataEntry], receiver: any CallReceiver, willSend: () -> Void = {}
   ) throws(ClientError) -> UInt32 {
     guard let context, failure == nil else { throw .connectionLost(socketPath: socketPath) }
     guard let streamID = streams.open(kind) else {
@@ -71,6 +72,7 @@ final class RPCConnection: ChannelDuplexHandler {
       throw error
     }
     receivers[streamID] = receiver
+    willSend()
     context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
     return streamID
   }

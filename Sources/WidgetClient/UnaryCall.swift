@@ -51,18 +51,21 @@ final class UnaryCall<Request: WireMessage, Response: WireMessage>: CallReceiver
 
   private func send(on connection: RPCConnection, since started: NIODeadline) {
     let waited = Duration.nanoseconds((NIODeadline.now() - started).nanoseconds)
-    if method.mayChange, let pendingChange = options.pendingChange {
-      isPendingChange = true
-      pendingChange(true)
-    }
     do throws(ClientError) {
       streamID = try connection.open(
         .unary, method, request, timeout: options.timeout.map { max($0 - waited, .nanoseconds(1)) },
-        metadata: options.metadata, receiver: self)
+        metadata: options.metadata, receiver: self, willSend: notePendingChange)
       self.connection = connection
     } catch {
       complete(.failure(error))
     }
+  }
+
+  /// Tells the caller that the change is sent now. A request without an encoding never gets here.
+  private func notePendingChange() {
+    guard method.mayChange, let pendingChange = options.pendingChange else { return }
+    isPendingChange = true
+    pendingChange(true)
   }
 
   /// Ends the call from the caller's side.

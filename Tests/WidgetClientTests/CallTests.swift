@@ -214,6 +214,33 @@ struct CallTests {
     try await daemon.stop()
   }
 
+  @Test func `a caller is not told of a change that cannot be sent`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    try await client.connect()
+    let isTold = Mutex(false)
+    let options = CallOptions(pendingChange: { _ in isTold.withLock { $0 = true } })
+    var deep = Value.int(1)
+    for _ in 0..<1000 { deep = .list([deep]) }
+    let payloads: [ValueMap] = [["a": .string("\0")], ["a": deep]]
+    for payload in payloads {
+      let error = await #expect(throws: ClientError.self) {
+        try await client.sendEvent(
+          SendEventRequest(widgetID: .of("a"), name: "click", payload: payload), options: options)
+      }
+      let isOfEncoding = if case .wire? = error { true } else { false }
+      #expect(isOfEncoding, "\(String(describing: error))")
+    }
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await client.deleteWidget(
+        DeleteWidgetRequest(id: .of("a")), options: options)
+    }
+    await #expect(throws: ClientError.cancelled) { try await task.value }
+    #expect(!isTold.withLock { $0 })
+    try await daemon.stop()
+  }
+
   @Test(arguments: [
     ("data: Use text.", "data: Use text. (INVALID_ARGUMENT)"),
     ("There are mistakes.", "There are mistakes. (INVALID_ARGUMENT); data: Use text."),

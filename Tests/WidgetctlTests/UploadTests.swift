@@ -34,10 +34,14 @@ struct UploadTests {
   }
 
   /// The blobs that are deleted after this failure of a call.
-  private func deleted(after failure: ClientError?) async throws -> [String] {
+  private func deleted(
+    after failure: ClientError?, isSent: Bool = true
+  ) async throws -> [String] {
     var deleted: [String] = []
     do {
-      let answer = try await Upload.send(with: ["a", "b"], delete: { deleted.append($0) }) {
+      let answer = try await Upload.send(
+        with: ["a", "b"], isSent: { isSent }, delete: { deleted.append($0) }
+      ) {
         if let failure { throw failure }
         return 7
       }
@@ -75,7 +79,9 @@ struct UploadTests {
       var sent = 0
       var deleted: [String] = []
       do {
-        _ = try await Upload.send(with: ["a", "b"], delete: { deleted.append($0) }) {
+        _ = try await Upload.send(
+          with: ["a", "b"], isSent: { sent > 0 }, delete: { deleted.append($0) }
+        ) {
           sent += 1
           return 7
         }
@@ -100,5 +106,15 @@ struct UploadTests {
   @Test(arguments: UploadTests.others)
   func `the blobs of an event that may be accepted stay`(failure: ClientError?) async throws {
     #expect(try await deleted(after: failure) == [])
+  }
+
+  private static let ambiguous: [ClientError] = [.cancelled, .wire(.tooDeep(limit: 7))]
+
+  @Test(arguments: UploadTests.ambiguous)
+  func `the blobs of an event that never left the process are deleted`(
+    failure: ClientError
+  ) async throws {
+    #expect(try await deleted(after: failure, isSent: false) == ["a", "b"])
+    #expect(try await deleted(after: failure, isSent: true) == [])
   }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import WidgetClient
 
 /// Uploads files for events.
@@ -22,25 +23,35 @@ enum Upload {
   static func send(
     _ request: SendEventRequest, with blobs: [String], _ session: Session
   ) async throws -> SendEventResponse {
-    try await send(with: blobs, delete: { await delete($0, session) }) {
-      try await session.client.sendEvent(request, options: session.options)
+    let isSent = Mutex(false)
+    var options = session.options
+    let pendingChange = options.pendingChange
+    options.pendingChange = { isPending in
+      isSent.withLock { $0 = $0 || isPending }
+      pendingChange?(isPending)
+    }
+    let sending = options
+    return try await send(
+      with: blobs, isSent: { isSent.withLock { $0 } }, delete: { await delete($0, session) }
+    ) {
+      try await session.client.sendEvent(request, options: sending)
     }
   }
 
   /// Sends an event. Deletes its blobs if the daemon has certainly not taken it: nobody can use them, and
   /// they count in the user's quota.
+  ///
+  /// - Parameter isSent: whether the event has left this process. The failure of a cancelled call, or of
+  ///   a call whose message has no encoding, does not tell this.
   static func send<Answer: Sendable>(
-    with blobs: [String], delete: (String) async -> Void, _ send: () async throws -> Answer
+    with blobs: [String], isSent: () -> Bool, delete: (String) async -> Void,
+    _ send: () async throws -> Answer
   ) async throws -> Answer {
-    // The failure of a cancelled call does not tell whether the event was sent.
-    guard !Task.isCancelled else {
-      for blob in blobs { await delete(blob) }
-      throw ClientError.cancelled
-    }
     do {
+      guard !Task.isCancelled else { throw ClientError.cancelled }
       return try await send()
     } catch {
-      if (error as? ClientError)?.isOfUnmadeChange == true {
+      if !isSent() || (error as? ClientError)?.isOfUnmadeChange == true {
         for blob in blobs { await delete(blob) }
       }
       throw error
