@@ -18,42 +18,6 @@ extension DoctorTests {
       $0.connection = .notTried
     },
     Case(
-      "there is no socket, and a unit", "file", .fail, "there is nothing at /run/widgetd",
-      "sudo systemctl enable --now widgetd.socket"
-    ) {
-      $0.file = .missing
-      $0.units[.system] = .widgetd("inactive", "inactive")
-      $0.connection = .notTried
-    },
-    Case(
-      "there is no socket, and no unit", "file", .fail, "there is nothing",
-      "sudo widgetd --socket /run/widgetd/widgetd.sock"
-    ) {
-      $0.file = .missing
-      $0.units[.system] = .absent
-      $0.connection = .notTried
-    },
-    Case(
-      "the file of a running daemon was removed", "file", .fail,
-      "but widgetd (process 7) runs with this socket: its file was removed",
-      "kill -TERM 7; timeout 90 tail --pid=7 -f /dev/null; widgetd --socket '/a b'  # with the same "
-        + "--state-directory as before, if it had one"
-    ) {
-      $0.choice = .named("/a b", .variable)
-      $0.file = .missing
-      $0.daemonWithoutFile = Facts.Listener(pid: 7, uid: 1000, name: "widgetd")
-      $0.connection = .notTried
-    },
-    Case(
-      "the file of a container's first process was removed", "file", .fail, "widgetd (process 1)",
-      "sudo ss -xap src /x"
-    ) {
-      $0.choice = .named("/x", .variable)
-      $0.file = .missing
-      $0.daemonWithoutFile = Facts.Listener(pid: 1, uid: 1000, name: "widgetd")
-      $0.connection = .notTried
-    },
-    Case(
       "a folder is in the place of the user's own socket", "file", .fail, "is a folder",
       "rm -ri /run/user/1000/widgetd/widgetd.sock"
     ) {
@@ -62,74 +26,6 @@ extension DoctorTests {
         user: .init(path: "/run/user/1000/widgetd/widgetd.sock", exists: true),
         system: .init(path: SocketPath.ofSystem, exists: false))
       $0.file = .other(kind: "a folder")
-      $0.connection = .notTried
-    },
-    Case(
-      "there is no socket where a variable says", "file", .fail, "there is nothing at /a b",
-      "widgetd --socket '/a b'  # with the same --state-directory as before, if it had one"
-    ) {
-      $0.choice = .named("/a b", .variable)
-      $0.file = .missing
-      $0.connection = .notTried
-    },
-    Case(
-      "there is none where a variable says, but one where it usually is", "file", .fail,
-      "there is nothing at /a", "unset WIDGETD_SOCKET"
-    ) {
-      $0.choice = .named("/a", .variable, usualExists: true)
-      $0.file = .missing
-      $0.connection = .notTried
-    },
-    Case(
-      "there is none where a flag says, but one where it usually is", "file", .fail,
-      "there is nothing at /a", "widgetctl doctor --socket /run/widgetd/widgetd.sock"
-    ) {
-      $0.choice = .named("/a", .flag, usualExists: true)
-      $0.file = .missing
-      $0.connection = .notTried
-    },
-    Case("nobody has started a daemon", "file", .fail, "there is nothing", "widgetd") {
-      $0.choice = .none
-      $0.file = .missing
-      $0.units[.system] = .notInstalled
-      $0.connection = .notTried
-    },
-    Case(
-      "the daemon is not installed", "file", .fail, "widgetd is not installed here",
-      "sudo apt install ./widgetd_*.deb ./widgetctl_*.deb  # in the folder of the packages"
-    ) {
-      $0.choice = .none
-      $0.file = .missing
-      $0.units[.system] = .notInstalled
-      $0.isDaemonInstalled = false
-      $0.connection = .notTried
-    },
-    Case(
-      "somebody removed the socket", "file", .fail, "although widgetd.socket is active",
-      "sudo systemctl restart widgetd.socket widgetd.service"
-    ) {
-      $0.file = .missing
-      $0.connection = .notTried
-    },
-    Case(
-      "there is no socket because its unit is masked", "file", .fail, "there is nothing",
-      "sudo systemctl unmask widgetd.socket widgetd.service; "
-        + "sudo systemctl enable --now widgetd.socket"
-    ) {
-      $0.file = .missing
-      $0.units[.system] = .widgetd("inactive", "inactive", load: "masked")
-      $0.connection = .notTried
-    },
-    Case(
-      "the user's own socket is overlooked", "socket", .warn,
-      "although there is /run/user/1000/widgetd/widgetd.sock",
-      "export XDG_RUNTIME_DIR=/run/user/1000"
-    ) {
-      $0.choice = SocketChoice(
-        path: SocketPath.ofSystem, why: .nowhere, user: nil,
-        system: .init(path: SocketPath.ofSystem, exists: false),
-        overlooked: "/run/user/1000/widgetd/widgetd.sock")
-      $0.file = .missing
       $0.connection = .notTried
     },
     Case(
@@ -274,14 +170,6 @@ extension DoctorTests {
       "export XDG_RUNTIME_DIR=/run/user/1000"
     ) {
       $0.connection = .failed(.pathTooLong)
-    },
-    Case(
-      "a path that is too long and has no file", "file", .fail,
-      "has 104 bytes, and the path of a socket has at most 103", "unset WIDGETD_SOCKET"
-    ) {
-      $0.choice = .named(long, .variable)
-      $0.file = .missing
-      $0.connection = .notTried
     },
     Case(
       "a flag names a path that is too long", "file", .fail, "has 104 bytes",

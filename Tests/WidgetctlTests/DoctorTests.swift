@@ -32,7 +32,7 @@ struct DoctorTests {
     GetStatsResponse(version: version, recentErrors: errors)
   }
 
-  static let cases = socketCases + daemonCases
+  static let cases = missingCases + socketCases + daemonCases
 
   @Test(arguments: cases)
   func `doctor has a finding and a command for each fault`(_ expected: Case) throws {

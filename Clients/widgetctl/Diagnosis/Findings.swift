@@ -77,7 +77,10 @@ extension Facts {
 
   /// The finding for a missing socket: the reason, and the command that makes a socket.
   private var missing: (found: String, mend: String) {
-    let found = "there is nothing at \(choice.path)"
+    var found = "there is nothing at \(choice.path)"
+    if choice.why == .nowhere, let own = choice.user {
+      found = "there is nothing at \(own.path) (your own daemon's) or \(choice.path) (the system's)"
+    }
     let isUsual = choice.path == choice.user?.path || choice.path == choice.system.path
     if !isUsual, let unname = remedies.unname, choice.user?.exists == true || choice.system.exists {
       return (found, unname)

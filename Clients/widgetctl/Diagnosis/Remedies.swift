@@ -147,9 +147,12 @@ struct Remedies {
 
   /// Starts a daemon without a service manager, as the owner of the former one's socket.
   var byHand: String {
-    // Without an option for the socket, the daemon makes the user's socket, which clients look for
-    // first.
-    if choice.why == .nowhere, choice.user != nil { return "widgetd" }
+    // Clients look for the user's socket first, and the user can serve it.
+    if choice.why == .nowhere, let own = choice.user,
+      own.path.utf8.count <= SocketChoice.pathBytesMax
+    {
+      return "widgetd --socket \(own.path.shellQuoted)"
+    }
     if case .socket(let ownership) = facts.file {
       return byHand(as: (ownership.uid, ownership.owner))
     }
