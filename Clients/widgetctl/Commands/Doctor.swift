@@ -14,7 +14,8 @@ struct DoctorCommand: AsyncParsableCommand {
       systemd units. Then it asks the daemon for its health, your permissions, its version and its \
       last errors. If a command fixes a problem, the doctor prints the command below it. The doctor \
       changes nothing, but its connection starts a socket-activated service. The doctor waits for \
-      each answer of the daemon for at most 3s, or for the time of --timeout.
+      each answer of the daemon for at most 3s, or for the time of --timeout. If an answer is late, \
+      the doctor asks the daemon no more.
 
       With --store, the command checks the files of the store instead: store.mark, all pages of \
       the database, and the checksum of each row. It changes no file, and works while the daemon \

@@ -12,7 +12,8 @@ struct StatusCommand: AsyncParsableCommand {
       aside, error counters and last errors: changes that could not be stored, exceeded limits, invalid \
       settings. It leaves out values that you may not see. If the daemon does not answer, it \
       prints the first problem that `doctor` finds. The connection starts a socket-activated \
-      service. The command waits for each answer for 3s, or for the time of --timeout.
+      service. The command waits for each answer for 3s, or for the time of --timeout. If an \
+      answer is late, the command asks no more.
 
       Exit status, like systemctl: 0 running and serving, 3 not running or not serving, 4 unknown \
       (permission denied, or no answer in time).

@@ -40,7 +40,10 @@ extension Facts {
     if case .answered(let answers) = facts.connection, let stats = answers.stats {
       facts.isDaemonReplaced = isReplaced(stats.pid)
     }
-    facts.bundles = await bundles(at: choice.path)
+    // A daemon that is silent would keep each further question waiting.
+    if case .answered(let answers) = facts.connection, !answers.isSilent {
+      facts.bundles = await bundles(at: choice.path)
+    }
     if facts.isListenerOfInterest { facts.listener = facts.findListener() }
     facts.now = Timestamp.wallClock()
     return facts
@@ -309,7 +312,7 @@ extension Facts {
 
   // MARK: - The daemon
 
-  /// Connects and asks. Takes at most three times the timeout: for health, stats and level.
+  /// Connects and asks, until the first question without an answer in time.
   static func connection(_ path: String, timeout: Duration) async -> ConnectAttempt {
     let client = WidgetClient(socketPath: path, connectTimeout: timeout)
     let options = CallOptions(timeout: timeout)
@@ -324,7 +327,7 @@ extension Facts {
     }
     var answers = Answers(health: health.status, level: .unknown)
     await answers.findLevel(client, options)
-    answers.store = await StoreTrouble.ask(client, options)
+    if !answers.isSilent { answers.store = await StoreTrouble.ask(client, options) }
     await client.close()
     return .answered(answers)
   }
@@ -428,6 +431,7 @@ extension Facts.Answers {
       level = .owner
       return
     } catch {
+      isSilent = error.isLateAnswer
       guard error.status?.code == .permissionDenied else { return }
     }
     do throws(ClientError) {
@@ -435,9 +439,15 @@ extension Facts.Answers {
       revision = try await client.listWidgets(request, options: options).revision
       level = .client
     } catch {
+      isSilent = error.isLateAnswer
       if error.status?.code == .permissionDenied { level = .nothing }
     }
   }
+}
+
+extension ClientError {
+  /// Whether no answer came in time.
+  fileprivate var isLateAnswer: Bool { if case .deadlineExceeded = self { true } else { false } }
 }
 
 extension Facts.Ownership {

@@ -187,6 +187,8 @@ struct Facts: Hashable {
     var revision: Revision?
     /// Nil if the store takes changes, or if this is unknown.
     var store: StoreTrouble?
+    /// Whether a question after the first one had no answer in time.
+    var isSilent = false
   }
 
   /// The user's level of access, found by requests to the daemon.
