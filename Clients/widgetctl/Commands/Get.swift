@@ -72,7 +72,9 @@ struct GetCommand: AsyncParsableCommand {
     if session.printer.format == .table, fields.paths.isEmpty {
       await providers.look(for: named.found.map(\.widget), session)
     }
-    show(named.found, providers, session.printer)
+    if Session.hasOutput(found: named.found.count, missing: named.failures.count) {
+      show(named.found, providers, session.printer)
+    }
     await session.warnOfStore()
     try named.end(session.printer.format)
   }

@@ -12,8 +12,8 @@ struct ListCommand: AsyncParsableCommand {
       yaml, it prints one object with the store's revision and the list of widgets. With -o jsonl, it prints one widget per line. It reads the \
       list in pages, which can have different revisions. `watch --once` prints the state at \
       exactly one revision. If a named widget does not exist, it lists the others and exits with \
-      status 3. It also exits with status 3 if a named widget lacks a value of --field that its \
-      kind does not declare.
+      status 3. If none of them exists, it prints nothing. It also exits with status 3 if a named \
+      widget lacks a value of --field that its kind does not declare.
 
       If a widget has failed, its STATE has "error", and its DATA begins with ! and the reason: an \
       error, a wrong timeline, a failed activity, or an expression of its content that fails. If \
@@ -60,25 +60,27 @@ struct ListCommand: AsyncParsableCommand {
       await facts.look(for: widgets.map(\.widget), session)
       providers = facts
     }
-    let isNoted = !(selection.isEmpty && ids.isEmpty)
-    session.printer.print(
-      list: widgets.map {
-        $0.widget.document(etag: $0.etag, mask: mask, stored: $0.storedTimeline)
-      },
-      around: { .map(["revision": .revision(revision), "widgets": $0]) }
-    ) {
-      if failing, widgets.isEmpty, !found.isEmpty, session.printer.width != nil {
-        return "no widget has failed\n"
-      }
-      guard fields.paths.isEmpty else {
-        return session.printer.table(
-          of: fields.paths, in: widgets, mask: mask, isNoted: isNoted)
-      }
-      return session.printer.table(
-        of: widgets.map(\.widget), mask: mask, reasons: true, providers: providers,
-        isNoted: isNoted)
-    }
     let missing = try await session.missing(ids, beside: Set(found.map(\.widget.id)))
+    let isNoted = !(selection.isEmpty && ids.isEmpty)
+    if Session.hasOutput(found: found.count, missing: missing.count) {
+      session.printer.print(
+        list: widgets.map {
+          $0.widget.document(etag: $0.etag, mask: mask, stored: $0.storedTimeline)
+        },
+        around: { .map(["revision": .revision(revision), "widgets": $0]) }
+      ) {
+        if failing, widgets.isEmpty, !found.isEmpty, session.printer.width != nil {
+          return "no widget has failed\n"
+        }
+        guard fields.paths.isEmpty else {
+          return session.printer.table(
+            of: fields.paths, in: widgets, mask: mask, isNoted: isNoted)
+        }
+        return session.printer.table(
+          of: widgets.map(\.widget), mask: mask, reasons: true, providers: providers,
+          isNoted: isNoted)
+      }
+    }
     let existing = ids.filter { !missing.contains($0) }
     if found.isEmpty, !selection.isEmpty, ids.isEmpty || !existing.isEmpty {
       await selection.noteNothing(of: existing, in: session)
@@ -111,6 +113,10 @@ extension Session {
     let there = try await list(Selector(ids: Array(others)), mask: .idsOnly).widgets
     return others.subtracting(there.map(\.widget.id))
   }
+
+  /// Whether a command about named widgets has output. If none of them exists, errors are all that it
+  /// prints.
+  static func hasOutput(found: Int, missing: Int) -> Bool { missing == 0 || found > 0 }
 
   /// All pages, in position order. A widget that moved meanwhile is in the list once, in its last
   /// state.

@@ -19,10 +19,11 @@ struct WatchCommand: AsyncParsableCommand {
 
       With --once, the command prints the state at one revision, like `ls`, and with -o json also \
       the token for --resume. If a named widget does not exist, it prints the others and exits \
-      with status 3. It also exits with status 3 if a named widget lacks a value of --field that \
-      its kind does not declare. With --until, it exits with status 0 as soon as the condition is \
-      true. If --until is repeated, all conditions must be true at the same time. Without ids and \
-      selection, it then follows only the widgets of the conditions.
+      with status 3. If none of them exists, it prints nothing. It also exits with status 3 if a \
+      named widget lacks a value of --field that its kind does not declare. With --until, it exits \
+      with status 0 as soon as the condition is true. If --until is repeated, all conditions must \
+      be true at the same time. Without ids and selection, it then follows only the widgets of the \
+      conditions.
 
       Conditions: \(Condition.help) A value that is not JSON is text. Numbers compare by value. \
       For a widget that does not exist, only `removed` is true.
@@ -240,32 +241,33 @@ struct WatchCommand: AsyncParsableCommand {
           of: FieldOptions.lacking(paths, in: mirror.widgets), in: selection.selector(),
           waits: false, session)
       }
+      let missing = try await session.missing(ids, beside: there)
       let (revision, token) = (mirror.revision, mirror.resumeToken)
-      session.printer.print(
-        list: mirror.widgets.map { $0.document(mask: mask) },
-        around: {
-          .map([
-            "revision": .revision(revision), "resumeToken": .string(PaddedBase64.encode(token)),
-            "widgets": $0,
-          ])
+      if Session.hasOutput(found: mirror.widgets.count, missing: missing.count) {
+        session.printer.print(
+          list: mirror.widgets.map { $0.document(mask: mask) },
+          around: {
+            .map([
+              "revision": .revision(revision), "resumeToken": .string(PaddedBase64.encode(token)),
+              "widgets": $0,
+            ])
+          }
+        ) {
+          let isNoted = !(selection.isEmpty && ids.isEmpty)
+          return paths.isEmpty
+            ? session.printer.table(
+              of: mirror.widgets, mask: mask, reasons: true, isNoted: isNoted)
+            : session.printer.table(
+              of: paths, in: mirror.widgets.map { TaggedWidget(widget: $0) }, mask: mask,
+              isNoted: isNoted)
         }
-      ) {
-        let isNoted = !(selection.isEmpty && ids.isEmpty)
-        return paths.isEmpty
-          ? session.printer.table(
-            of: mirror.widgets, mask: mask, reasons: true, isNoted: isNoted)
-          : session.printer.table(
-            of: paths, in: mirror.widgets.map { TaggedWidget(widget: $0) }, mask: mask,
-            isNoted: isNoted)
       }
       if mirror.widgets.isEmpty, !selection.isEmpty {
         await selection.noteNothing(of: ids, in: session, isRedacted: options.isRedacted)
       } else {
         await selection.noteFailures(of: ids, in: session, isRedacted: options.isRedacted)
       }
-      guard try await session.missing(ids, beside: there).isEmpty, !hasDoubts else {
-        throw ExitStatus.notFound
-      }
+      guard missing.isEmpty, !hasDoubts else { throw ExitStatus.notFound }
       return
     }
   }
