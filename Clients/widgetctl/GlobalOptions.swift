@@ -336,6 +336,18 @@ func usage<T>(_ parse: () throws(SyntaxFailure) -> T) throws -> T {
   return duration
 }
 
+/// - Parameter range: the allowed numbers, in words, for the message.
+@Sendable func parseWhole(_ text: String, _ range: String) throws -> Int {
+  guard let number = Int(text) else { throw ValidationError("write a whole number, \(range)") }
+  return number
+}
+
+/// - Parameter range: the allowed numbers, in words, for the message.
+@Sendable func parseNumber(_ text: String, _ range: String) throws -> Double {
+  guard let number = Double(text) else { throw ValidationError("write a number, \(range)") }
+  return number
+}
+
 @Sendable func parseTime(_ text: String) throws -> Timestamp {
   guard let time = RFC3339.timestamp(text) else {
     throw ValidationError("write a time such as 2026-03-29T01:00:00Z")

@@ -74,8 +74,9 @@ struct BarCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       """
       Maximum width of a widget's text, in columns. The tooltip has the whole text, up to 4096 \
-      bytes.
-      """, valueName: "columns"))
+      bytes. Default: 60.
+      """, valueName: "columns"),
+    transform: { try parseWhole($0, "1 to 1000") })
   var maxLength = 60
 
   @Option(

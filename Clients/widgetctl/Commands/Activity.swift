@@ -84,7 +84,7 @@ struct ScoreOption: ParsableArguments {
       The relevance in a smart stack, 0 to 1000000. The stack shows the widget with the highest \
       score. The score counts until the activity ends. Default: 0 for a new activity, else \
       unchanged.
-      """, valueName: "number"))
+      """, valueName: "number"), transform: { try parseNumber($0, "0 to 1000000") })
   var score: Double?
 
   func validate() throws {

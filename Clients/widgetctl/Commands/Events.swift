@@ -41,12 +41,19 @@ struct EventsCommand: AsyncParsableCommand {
     parsing: .unconditional,
     help: ArgumentHelp(
       "Start after this event; 0 for all recent events since the daemon's start. Default: now.",
-      valueName: "n"))
+      valueName: "n"),
+    transform: { text in
+      guard let number = UInt64(text) else {
+        throw ValidationError("write a whole number, 0 or more")
+      }
+      return number
+    })
   var afterSequence: UInt64?
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("End after this many events.", valueName: "n"))
+    help: ArgumentHelp("End after this many events.", valueName: "n"),
+    transform: { try parseWhole($0, "1 or more") })
   var count: Int?
 
   @Flag(help: "Wait for the daemon if it is not running.")

@@ -51,7 +51,8 @@ struct GalleryCommand: AsyncParsableCommand {
   var pictures: RenderCommand.Format?
 
   @Option(
-    help: ArgumentHelp("With --folder: pixels per point, 0.5 to 8.", valueName: "factor"))
+    help: ArgumentHelp("With --folder: pixels per point, 0.5 to 8.", valueName: "factor"),
+    transform: { try parseNumber($0, "0.5 to 8") })
   var scale: Double?
 
   @OptionGroup var global: GlobalOptions

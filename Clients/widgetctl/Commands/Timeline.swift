@@ -23,7 +23,8 @@ struct TimelineCommand: AsyncParsableCommand {
   var id: WidgetID
 
   @Option(
-    help: ArgumentHelp("List at most this many entries, 1 to 1000. Default: 60.", valueName: "n"))
+    help: ArgumentHelp("List at most this many entries, 1 to 1000. Default: 60.", valueName: "n"),
+    transform: { try parseWhole($0, "1 to 1000") })
   var limit: Int?
 
   @Option(

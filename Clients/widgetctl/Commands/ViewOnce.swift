@@ -21,12 +21,14 @@ struct PictureOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "The width in columns. Default: the terminal's width, else 80.",
-      valueName: "columns"))
+      valueName: "columns"),
+    transform: { try parseWhole($0, "1 to \(PictureOptions.sideMax)") })
   var width: Int?
 
   @Option(
     help: ArgumentHelp(
-      "The height in rows. Default: the height of the widgets.", valueName: "rows"))
+      "The height in rows. Default: the height of the widgets.", valueName: "rows"),
+    transform: { try parseWhole($0, "1 to \(PictureOptions.sideMax)") })
   var height: Int?
 
   @Option(

@@ -81,8 +81,9 @@ struct WatchCommand: AsyncParsableCommand {
       """
       With JSON: also print frames of type upcoming, with up to this many next entries of each \
       timeline, at most 60. The reader then shows each entry at its date, and the daemon may leave \
-      out the changes of these dates.
-      """, valueName: "count"))
+      out the changes of these dates. Default: 0.
+      """, valueName: "count"),
+    transform: { try parseWhole($0, "0 to \(WatchWidgetsRequest.upcomingEntriesMax)") })
   var upcoming = 0
 
   @Flag(help: "Wait for the daemon if it is not running.")

@@ -77,7 +77,8 @@ struct RenderCommand: AsyncParsableCommand {
       The width in points. Default: small 170, medium and large 360, extra-large 720, inline as wide \
       as its text.
       """,
-      valueName: "points"))
+      valueName: "points"),
+    transform: { try parseNumber($0, "16 to 4096") })
   var width: Double?
 
   @Option(
@@ -86,11 +87,13 @@ struct RenderCommand: AsyncParsableCommand {
       The height in points. Default: small and medium 170, large and extra-large 380, inline 28; \
       more if the content needs it.
       """,
-      valueName: "points"))
+      valueName: "points"),
+    transform: { try parseNumber($0, "16 to 4096") })
   var height: Double?
 
   @Option(
-    help: ArgumentHelp("Pixels per point, 0.5 to 8.", valueName: "factor"))
+    help: ArgumentHelp("Pixels per point, 0.5 to 8. Default: 1.", valueName: "factor"),
+    transform: { try parseNumber($0, "0.5 to 8") })
   var scale: Double = 1
 
   @Option(help: .now, transform: parseTime)
