@@ -49,7 +49,11 @@ struct ArgumentHintTests {
     ("on=True", "write true or false: on=true"), ("on=OFF", "write true or false: on=false"),
     ("on=1", "write true or false: on=true"), ("on=0", "write true or false: on=false"),
     ("n=37%", "write a number: n=12.5"), ("count=two", "write a whole number: count=12"),
+    ("count=1.5", "write a whole number: count=12"), ("count=true", "write a whole number: count=12"),
+    ("n=true", "write a number: n=12.5"),
+    ("pause=90", "write a number with its unit: pause=1m30s, pause=500ms"),
     ("list=a", #"write a list as JSON: list='["a", "b"]'"#),
+    ("list=5", #"write a list as JSON: list='["a", "b"]'"#),
   ])
   func `a text of another type has a hint how to write the value`(
     written: String, hint: String
@@ -58,7 +62,9 @@ struct ArgumentHintTests {
     #expect(Session.hint([try Assignment(written)], [], in: kind) == hint)
   }
 
-  @Test(arguments: ["on=true", "on=false", "n=1.5", "count=7", "text=True", "any=True"])
+  @Test(arguments: [
+    "on=true", "on=false", "n=1.5", "n=1", "count=7", "count=null", "text=True", "any=True", "list=[1]",
+  ])
   func `a value of the right type has no hint`(written: String) throws {
     let kind = Kind(name: Samples.kind("k"), data: Self.fields)
     #expect(Session.hint([try Assignment(written)], [], in: kind) == nil)

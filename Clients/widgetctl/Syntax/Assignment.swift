@@ -87,8 +87,13 @@ struct Assignment: Hashable {
       return "=@ takes the file as text; write \(asJSON) if it has JSON, such as a number"
     }
     guard let guessed, value(as: type) == nil else { return nil }
-    if case .bool = type, case .value(let value) = source { return adviceForFlag(guessed, value) }
-    guard case .value(.string) = source else { return nil }
+    guard case .value(let value) = source, type.fitted(value) == nil else { return nil }
+    if case .bool = type { return adviceForFlag(guessed, value) }
+    switch (type, value) {
+    // An element has the wrong type.
+    case (.list, .list), (.map, .map): return nil
+    default: break
+    }
     switch type {
     case .timestamp:
       let isDate = RFC3339.timestamp("\(guessed)T00:00:00Z") != nil
