@@ -23,7 +23,12 @@ public struct StoreCopyError: Error, Hashable, Sendable, CustomStringConvertible
       case .full: .full
       case .inputOutput, .unrepresentable, .closed, .unexpected: .other
       }
-    self.init(kind, "\(error)")
+    if case .locked(let path, let pid) = error {
+      let process = pid.map { ", process \($0)" } ?? ""
+      self.init(kind, "\(path): in use by the daemon\(process); stop the daemon, and try again")
+    } else {
+      self.init(kind, "\(error)")
+    }
   }
 }
 

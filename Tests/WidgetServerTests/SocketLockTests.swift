@@ -36,6 +36,18 @@ import Testing
     lock.release()
   }
 
+  @Test(arguments: [
+    ("/proc/x.sock", "/proc/x.sock.lock", "its file system takes no new files, like /proc"),
+    ("/proc/none/x.sock", "/proc/none", "its file system takes no new files, like /proc"),
+    ("/proc/none/w/x.sock", "/proc/none/w", "the folder above it does not exist"),
+  ])
+  func `a place that can have no socket is refused with its cause`(
+    socket: String, place: String, reason: String
+  ) {
+    let refusal = #expect(throws: SocketError.self) { _ = try SocketLock(socketPath: socket) }
+    #expect(refusal == .cannotUse(place, reason: reason))
+  }
+
   @Test func `a lock file that is a pipe is refused, and stays`() throws {
     let folder = try TestFolder()
     let lock = folder.socketPath + ".lock"

@@ -162,6 +162,8 @@ import WidgetModel
         try StoreCopies.restore(backup, stateDirectory: folder.path, epoch: 99, name: "x")
       }
       #expect(refusal?.kind == .inUse)
+      let words = "in use by the daemon, process \(getpid()); stop the daemon, and try again"
+      #expect(refusal?.description.hasSuffix(words) == true, "\(refusal?.description ?? "")")
       #expect(try files() == before)
       log = nil
     }

@@ -88,7 +88,7 @@ struct Assignment: Hashable {
     }
     guard let guessed, value(as: type) == nil else { return nil }
     guard case .value(let value) = source, type.fitted(value) == nil else { return nil }
-    if case .bool = type { return adviceForFlag(guessed, value) }
+    if case .bool = type { return adviceForFlag(guessed) }
     switch (type, value) {
     // An element has the wrong type.
     case (.list, .list), (.map, .map): return nil
@@ -110,12 +110,8 @@ struct Assignment: Hashable {
     }
   }
 
-  /// `write true or false: on=true`. Nil if the value is one of them, or null.
-  private func adviceForFlag(_ guessed: String, _ value: Value) -> String? {
-    switch value {
-    case .bool, .null: return nil
-    default: break
-    }
+  /// `write true or false: on=true`
+  private func adviceForFlag(_ guessed: String) -> String {
     let isFalse = ["false", "no", "off", "0"].contains(guessed.lowercased())
     return "write true or false: \(key)=\(isFalse ? "false" : "true")"
   }

@@ -24,7 +24,7 @@ final class SocketLock: Sendable {
       if mkdir(folder, 0o755) == 0 {
         created = folder
       } else if errno != EEXIST {
-        throw .cannotUse(folder, reason: String(cString: strerror(errno)))
+        throw .cannotUse(folder, reason: SocketLock.reason(errno, at: folder))
       }
     }
     createdFolder = created
@@ -32,8 +32,7 @@ final class SocketLock: Sendable {
     // In a folder that others can write, the name may be their link to another file.
     let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard file >= 0 else {
-      throw .cannotUse(
-        path, reason: errno == ELOOP ? "it is a link" : String(cString: strerror(errno)))
+      throw .cannotUse(path, reason: SocketLock.reason(errno, at: path))
     }
     if let reason = SocketLock.foreignness(of: file) {
       Glibc.close(file)
@@ -51,6 +50,18 @@ final class SocketLock: Sendable {
   }
 
   deinit { Glibc.close(descriptor) }
+
+  /// The reason why the lock file or its folder cannot be made.
+  private static func reason(_ error: CInt, at path: String) -> String {
+    switch error {
+    case ELOOP: return "it is a link"
+    case ENOENT:
+      let folder = path.lastIndex(of: "/").map { path[..<$0] } ?? "."
+      return folder.isEmpty || access(String(folder), F_OK) == 0
+        ? "its file system takes no new files, like /proc" : "the folder above it does not exist"
+    default: return String(cString: strerror(error))
+    }
+  }
 
   /// The reason not to write to an existing lock file; nil if there is none.
   private static func foreignness(of file: CInt) -> String? {
