@@ -168,6 +168,13 @@ struct CompletionScriptTests {
     #expect(Self.fish.contains("-fka 'start update end list'"))
   }
 
+  @Test func `bash lists commands before options, in their order`() {
+    #expect(
+      Self.bash.contains(
+        #"COMPREPLY=($(compgen -W 'start update end list' -- "${cur}") "${COMPREPLY[@]}")"#))
+    #expect(Self.bash.contains("compopt -o nosort 2>/dev/null"))
+  }
+
   @Test func `no space follows the = of a key`() {
     #expect(Self.bash.contains("compopt -o nospace +o filenames"))
     #expect(Self.zsh.contains("-- assignments -S '' --"))

@@ -1,9 +1,9 @@
 import ArgumentParser
 
-/// The completion script for a shell: the argument parser's script, with three additions.
+/// The completion script for a shell: the argument parser's script, with four additions.
 ///
 /// The argument parser completes nothing after another name of a command, such as `list`, and nothing
-/// after `help`. It also makes the shell add a space after `key=`.
+/// after `help`. It also makes the shell add a space after `key=`, and lists options before commands.
 enum CompletionScript {
   private static let function = "_widgetctl"
 
@@ -61,7 +61,7 @@ enum CompletionScript {
               compopt -o nospace +o filenames 2>/dev/null
           fi
       """
-    let text = text.replacing(added, with: added + addition)
+    let text = commandsFirst(text.replacing(added, with: added + addition))
     let inner = nested.map { command in
       """
           '2 \(command.name)') names='\(command.inner.joined(separator: " "))' ;;
@@ -80,6 +80,25 @@ enum CompletionScript {
 
       """
     return withOtherNames(text, help, before: "complete -o filenames -F ")
+  }
+
+  /// Lists commands before options, in the order of the help. Bash would sort the options first.
+  private static func commandsFirst(_ text: String) -> String {
+    let added = "COMPREPLY+=("
+    var isNext = false
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line -> String in
+      defer { isNext = line.hasSuffix("# Offer subcommand completions") }
+      guard isNext, line.hasSuffix(")"), let start = line.firstRange(of: added) else {
+        return String(line)
+      }
+      let indent = line[..<start.lowerBound]
+      let names = line[start.upperBound...].dropLast()
+      return #"""
+        \#(indent)compopt -o nosort 2>/dev/null
+        \#(indent)COMPREPLY=(\#(names) "${COMPREPLY[@]}")
+        """#
+    }
+    return lines.joined(separator: "\n")
   }
 
   private static func zsh(_ text: String) -> String {
