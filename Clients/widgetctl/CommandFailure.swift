@@ -25,7 +25,11 @@ extension ClientError {
 
   /// The loss for viewers, which add its time: `widgetd has not answered since 12:00`.
   var timedLoss: String {
-    if case .unresponsive = self { "widgetd has not answered" } else { loss }
+    switch self {
+    case .unresponsive: "widgetd has not answered"
+    case _ where isOfForeignServer: loss
+    default: "widgetd has been away"
+    }
   }
 
   /// The reason why there is no connection, and the next step. Nil if a connection was lost: this

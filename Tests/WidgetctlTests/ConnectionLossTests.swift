@@ -29,7 +29,7 @@ struct ConnectionLossTests {
   @Test func `a further attempt changes the reason, and not the time`() {
     var loss = ConnectionLoss.after(
       .disconnected(.unavailable(.noSuchFile, socketPath: "/s")), nil, at: .epoch)
-    #expect(loss?.words == "widgetd is away")
+    #expect(loss?.words == "widgetd has been away")
     for (error, words) in [
       (ClientError.unresponsive(socketPath: "/s", answerMax: .seconds(5)), "has not answered"),
       (.protocolViolation("no"), "another program answers"),
@@ -53,10 +53,10 @@ struct ConnectionLossTests {
     #expect(loss(after: [opened, failing])?.next == "`widgetctl status` shows why")
     #expect(loss(after: [opened, failing, works]) == nil)
     // The daemon reports it again after `opened`.
-    #expect(loss(after: [opened, failing, lost])?.words == "widgetd is away")
+    #expect(loss(after: [opened, failing, lost])?.words == "widgetd has been away")
     #expect(loss(after: [opened, failing, lost, .reconnected, opened]) == nil)
     let begun: [WatchFrame] = [lost, .reconnected, .reset(.epochChanged), opened, failing]
-    #expect(loss(after: begun)?.words == "widgetd is away")
+    #expect(loss(after: begun)?.words == "widgetd has been away")
     #expect(
       loss(after: begun + [.synced(WatchSynced())])?.words == "widgetd cannot store changes")
   }

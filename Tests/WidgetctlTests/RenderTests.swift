@@ -57,7 +57,7 @@ import WidgetRender
     page.loss = ConnectionLoss(.connectionLost(socketPath: "/s"), at: .epoch)
     let widgets = ["one", "two"].map { Widget(id: Samples.id($0), kind: Samples.kind("k")) }
     let words = try #require(page.drawing(of: widgets)).words
-    #expect(words.split(separator: "widgetd is away for 12s").count == 2, "\(words)")
+    #expect(words.split(separator: "widgetd has been away for 12s").count == 2, "\(words)")
   }
 
   @Test func `a picture with a huge side is refused by name`() throws {

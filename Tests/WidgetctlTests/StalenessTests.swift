@@ -115,7 +115,7 @@ import WidgetTerminal
       widget.failures(Self.dates, facts)
         == ["stale", "failed: the file of bundle feed no longer has this widget"])
     let away = Self.facts("bundle/feed", [Self.host(isStale: true)])
-    #expect(widget.failures(Self.dates, away).first == "stale: widgetd-host is away for 2m")
+    #expect(widget.failures(Self.dates, away).first == "stale: widgetd-host has been away for 2m")
   }
 
   @Test(arguments: [("bundle/feed", true), ("", false), ("panel", false)])
@@ -202,11 +202,11 @@ import WidgetTerminal
   }
 
   static let cases: [(ProviderFacts, Widget, String)] = [
-    (facts("bundle/feed", [host(isStale: true)]), stale(), "widgetd-host is away for 2m"),
+    (facts("bundle/feed", [host(isStale: true)]), stale(), "widgetd-host has been away for 2m"),
     // While the host is disconnected, it cannot repair an earlier failure.
     (
       facts("bundle/feed", [host(isStale: true)]), failed("no answer"),
-      "widgetd-host is away for 2m"
+      "widgetd-host has been away for 2m"
     ),
     (
       facts("bundle/feed", [host(isStale: false)]), failed("no answer"),
@@ -272,9 +272,9 @@ import WidgetTerminal
     let kinds = KindNames(providers: facts)
     let page = PicturePage(format: .text, width: 60, isTitled: false, dates: Self.dates)
     #expect(
-      page.text(of: [Self.stale()], kinds: kinds).hasPrefix("stale: widgetd-host is away for 2m\n"))
+      page.text(of: [Self.stale()], kinds: kinds).hasPrefix("stale: widgetd-host has been away for 2m\n"))
     let drawing = RenderPage(dates: Self.dates).drawing(of: [Self.stale()], kinds: kinds)
-    #expect(drawing?.words.contains("stale: widgetd-host is away for 2m") == true)
+    #expect(drawing?.words.contains("stale: widgetd-host has been away for 2m") == true)
   }
 
   @Test(arguments: [Family.small, .medium, .extraLarge])
@@ -308,7 +308,7 @@ import WidgetTerminal
     try board.take(.synced(WatchSynced(revision: 1)), at: .epoch)
     // An age would change the text all the time.
     let time = Self.dates.text(Samples.time(1180), style: "datetime", pattern: "", zone: "")
-    #expect(board.blocks(Self.dates)[0].tooltip == "stale: widgetd-host is away since \(time)")
+    #expect(board.blocks(Self.dates)[0].tooltip == "stale: widgetd-host has been away since \(time)")
   }
 
   // MARK: - The dashboard
@@ -329,7 +329,7 @@ import WidgetTerminal
     board.describe(Self.facts("bundle/feed", [Self.host(isStale: true)]))
     let lines = LiveSamples.lines(&board)
     #expect(lines[0].contains("w stale"))
-    #expect(lines[1].contains("↻ widgetd-host is away for 2m"))
+    #expect(lines[1].contains("↻ widgetd-host has been away for 2m"))
     #expect(lines[2].contains("words 0"))
     #expect(board.quiet == .seconds(60))
   }

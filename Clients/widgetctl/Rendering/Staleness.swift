@@ -184,7 +184,7 @@ struct Staleness: Sendable {
     case .silent(let name, let process):
       let silence = process.silence
       return "\(name) (process \(silence.pid)) has not answered \(span(silence.since))"
-    case .hostEnded(let end): return "widgetd-host is away \(span(end))"
+    case .hostEnded(let end): return "widgetd-host has been away \(span(end))"
     case .noHost: return "not updated \(time): no widgetd-host runs"
     case .bundle where isLeaving: return "its bundle is being removed"
     case .bundle(let state, let problem):

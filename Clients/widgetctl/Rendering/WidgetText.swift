@@ -9,7 +9,7 @@ struct WidgetProblem: Hashable {
 }
 
 extension Widget {
-  /// The problems of the widget, such as `stale: widgetd-host is away for 5m` and
+  /// The problems of the widget, such as `stale: widgetd-host has been away for 5m` and
   /// `failed: no answer (for 5m)`. Several errors are in the widget's order, as everywhere.
   ///
   /// - Parameter most: The maximum number of characters of the error's message. The age comes after
