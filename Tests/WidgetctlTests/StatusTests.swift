@@ -39,7 +39,7 @@ struct StatusTests {
            Process: 42, 20.0 MiB of memory
              Store: sqlite, epoch 7, revision 55 (can resume from 10)
            Widgets: 81, 1.5 KiB of state
-           Clients: connections 3, subscriptions 2
+           Clients: 3 connections, 2 open watches of widgets or events
             Events: the next one gets the number 18; a restart can skip numbers
             Limits: connections_max: 79 of 100, 79 %
                     widgets_max: 81 of 100, 81 %
@@ -49,6 +49,18 @@ struct StatusTests {
         1970-01-01T00:18:20Z QUOTA_EXCEEDED (RESOURCE_EXHAUSTED) in connections, user 1000: too many
 
         """)
+  }
+
+  @Test func `the report says what is counted for the clients`() {
+    var stats = Self.stats
+    (stats.connections, stats.subscriptions) = (1, 1)
+    stats.limits["subscriptions_per_uid_max"] = 16
+    stats.usage["subscriptions_per_uid_max"] = 4
+    let text = Self.report(.running(.serving), stats: stats).text(Samples.plain)
+    #expect(text.contains("Clients: 1 connection, 1 open watch of widgets or events\n"), "\(text)")
+    #expect(
+      text.contains("subscriptions_per_uid_max: 4 of 16, 25 % (the user with the most)\n"),
+      "\(text)")
   }
 
   @Test func `bundles that have failed are named`() {

@@ -78,7 +78,9 @@ struct StatusReport: Hashable {
       let amounts =
         name.contains("bytes")
         ? "\(ByteCount.text(used)) of \(ByteCount.text(maximum))" : "\(used) of \(maximum)"
-      return "\(name): \(amounts), \(percent) %"
+      // The daemon reports the highest use.
+      let whose = name.contains("_per_uid_") ? " (the user with the most)" : ""
+      return "\(name): \(amounts), \(percent) %\(whose)"
     }
   }
 
@@ -164,7 +166,7 @@ extension StatusReport {
     }
     line("Widgets", "\(stats.widgets), \(ByteCount.text(stats.stateBytes)) of state")
     failureLines().forEach { line($0.name, $0.text, $0.style) }
-    line("Clients", "connections \(stats.connections), subscriptions \(stats.subscriptions)")
+    line("Clients", StatusReport.clients(stats))
     line(
       "Events",
       "the next one gets the number \(stats.lastSequence + 1); a restart can skip numbers")
@@ -209,6 +211,16 @@ extension StatusReport {
       text += entry.lines(width: width, painter).map { "\($0)\n" }.joined()
     }
     return text
+  }
+
+  /// `3 connections, 2 open watches of widgets or events`. The usage of `subscriptions_max` also has other
+  /// streams.
+  private static func clients(_ stats: GetStatsResponse) -> String {
+    func amount(_ count: UInt64, _ one: String, _ many: String) -> String {
+      "\(count) \(count == 1 ? one : many)"
+    }
+    return amount(stats.connections, "connection", "connections") + ", "
+      + amount(stats.subscriptions, "open watch", "open watches") + " of widgets or events"
   }
 
   /// How many widgets fail, in which ways, and the first reasons; then the notices about others.
