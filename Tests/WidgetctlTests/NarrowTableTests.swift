@@ -152,6 +152,15 @@ struct NarrowTableTests {
       "state": .string("running"),
     ]
     #expect(host.dataSummary == #"state="running" bundles=3"#)
+    host.data["failed"] = .int(0)
+    host.data["stub"] = .bool(false)
+    host.data["folders"] = .list([.string("/home/ann/widgets"), .string("/srv/widgets")])
+    #expect(
+      host.dataSummary == #"state="running" bundles=3 folders="/home/ann/widgets, /srv/widgets""#)
+    host.data["failed"] = .int(1)
+    host.data["stub"] = .bool(true)
+    #expect(host.dataSummary.hasPrefix(#"state="running" bundles=3 failed=1 "#))
+    #expect(host.dataSummary.hasSuffix(" stub=true"))
     // `watch --field data.marks` has nothing else.
     host.data = ["marks": .list([])]
     #expect(host.dataSummary == "marks=[]")

@@ -59,9 +59,13 @@ extension Widget {
   /// The data in short, without data that only programs read, unless there is nothing else.
   var dataSummary: String {
     guard !programKeys.isEmpty else { return data.dataSummary }
-    let shown = dataForPeople.filter { $0.value != .string("") }
+    let isOfHost = kind.rawValue == BundleHost.widget
+    let idle: [Value] = isOfHost ? [.string(""), .bool(false), .int(0)] : [.string("")]
+    let shown = dataForPeople.filter { !idle.contains($0.value) }
     guard !shown.isEmpty else { return data.dataSummary }
-    return ValueMap.summary(shown.dense, first: ["state", "problem", "version", "path"])
+    return ValueMap.summary(
+      isOfHost ? shown.dense.map(\.withJoinedPaths) : shown.dense,
+      first: ["state", "problem", "bundles", "failed", "version", "path"])
   }
 
   /// The keys of the data that only programs read. The widgets of bundles and of the host have such
@@ -103,6 +107,12 @@ extension Widget {
 }
 
 extension ValueMap.Entry {
+  /// The folders of the host as one text, which is not cut to `[…]`.
+  fileprivate var withJoinedPaths: ValueMap.Entry {
+    guard key == "folders", case .list(let folders) = value else { return self }
+    return .init(key: key, value: .string(folders.map(\.plainText).joined(separator: ", ")))
+  }
+
   /// A summary for people: `n=1`. Of `status`, it has the messages of sources and actions, and the
   /// states of running and failed ones: `status.load="no answer"`. Nil if nothing is left.
   fileprivate var inShort: String? {
