@@ -56,6 +56,9 @@ struct KindFacts: Sendable {
     handlesErrors || handledActions.contains(action)
   }
 
+  /// Whether the event `NAME.error` of an action starts something.
+  func handlesOwnError(of action: String) -> Bool { handledActions.contains(action) }
+
   /// The widget with the defaults of missing data and parameters, for expressions. The daemon
   /// removes the defaults with a kind. Until the host has restored the kind, widgets lack them.
   func completed(_ widget: Widget) -> Widget {

@@ -38,6 +38,7 @@ extension BundleInstance {
     forgetOldRefusals(event.widgetID)
     status.since = known.since
     setStatus(event.widgetID, form.action, status)
+    noteHandlers(of: key, form.action, event.widgetID)
     noteOutcome(of: event, status)
     sendError(event.widgetID, form.action, status, cause: event)
     return false

@@ -68,7 +68,7 @@ extension BundleInstance {
       if run.isMarked {
         note(innerFailureOf: frame.action.name, run.widgetID, run.markedName)
       } else {
-        noteOuterHandler(of: frame.action.name, run.widgetID)
+        noteHandlers(of: frame.action.name, in: run)
       }
       if !frame.action.name.isEmpty || (top == 0 && !run.isReported) {
         runs.reported(id)

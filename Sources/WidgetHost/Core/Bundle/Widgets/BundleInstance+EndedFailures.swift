@@ -31,7 +31,9 @@ extension BundleInstance {
       for name in names where name != holder { note(innerFailureOf: name, id, holder) }
       changeStatus(id, holder) { status in
         status[BundleInstance.innerKey] = nil
-        for key in [BundleInstance.clearedKey, BundleInstance.shownKey] {
+        for key in [
+          BundleInstance.clearedKey, BundleInstance.shownKey, BundleInstance.caughtKey,
+        ] {
           if let value = known?[key] { status[key] = value }
         }
       }

@@ -47,8 +47,7 @@ extension BundleInstance {
         id, key,
         StandingFailure(
           status: status, names: Set(outer.filter { $0.value == name }.keys).union([name]),
-          isCaught: !isNoted(BundleInstance.interruptedKey, id, name)
-            && (facts.isCaught(key) || isNoted(BundleInstance.caughtKey, id, name)),
+          isCaught: isStillCaught(key, name, id, facts),
           begun: known ?? uptime(of: status.since ?? now.wall)))
       if case .source(let index) = key { armStaleness(id, index) }
       if isNoted(BundleInstance.clearedKey, id, name) { standing.clear(id, key) }

@@ -18,8 +18,8 @@ extension BundleInstance {
         state: .failure, title: title, message: String(error.message.dropFirst(title.count + 2)),
         code: "UNKNOWN", since: error.since)
       let key = FailureKey.trigger(index)
-      standing.set(
-        id, key, StandingFailure(status: status, names: [], isCaught: facts.isCaught(key)))
+      // The error shows it, so nobody has handled it.
+      standing.set(id, key, StandingFailure(status: status, names: [], isCaught: false))
       guard !isReload else { continue }
       let since = RFC3339.text((error.since ?? now.wall).wholeSeconds)
       let message = status.message.withMarkedNewlines

@@ -35,9 +35,11 @@ extension BundleInstance {
     let key =
       facts.kind.sources.firstIndex { $0.name == name }.map { FailureKey.source($0) }
       ?? .action(name)
+    // No step has failed, so `catch` does not run, and no event `error` is sent.
+    let isCaught = facts.handlesOwnError(of: name)
     setStatus(
-      id, name,
-      failed(id, key, status, among: [name], isCaught: facts.isCaught(key), cause: cause))
+      id, name, failed(id, key, status, among: [name], isCaught: isCaught, cause: cause))
+    noteHandlers(of: key, name, id)
   }
 
   /// Changes details of a status, and leaves the others.
@@ -62,14 +64,6 @@ extension BundleInstance {
   /// - Parameter inner: the action that it runs; empty for one without a name.
   mutating func note(innerFailureOf name: String, _ id: WidgetID, _ inner: String) {
     changeStatus(id, name) { $0[BundleInstance.innerKey] = .string(inner) }
-  }
-
-  /// Notes in the status of a failed action if only an outer action has handled the failure. The next
-  /// host, or version, cannot find that out, because it does not know the outer action.
-  mutating func noteOuterHandler(of name: String, _ id: WidgetID) {
-    let key = FailureKey.action(name)
-    guard standing[id, key]?.isCaught == true, facts(of: id)?.isCaught(key) == false else { return }
-    changeStatus(id, name) { $0[BundleInstance.caughtKey] = .bool(true) }
   }
 
   /// Notes in the status of an action whether its steps run another action now. If the host is
@@ -112,11 +106,8 @@ extension BundleInstance {
   static let innerKey = "inner"
 
   /// The key of the status of an action that failed because its host or version ended. No step of
-  /// `catch` has run, and no event has told of the failure, so nobody has handled it.
+  /// `catch` has run, and no event has told of the failure.
   static let interruptedKey = "interrupted"
-
-  /// The key of the status of a failed action whose failure an outer action has handled.
-  static let caughtKey = "caught"
 
   /// The key of the status of an action whose delay is under way.
   static let delayedKey = "delayed"
