@@ -161,6 +161,9 @@ public struct ActionStatus: Hashable, Sendable {
   public var since: Timestamp?
   /// Whether the failure of a source makes the widget stale, because it has lasted for long.
   public var makesStale: Bool
+  /// The server and the status of an answer whose text is `message`, for the log; empty if the
+  /// message names them, or if it is no answer. No widget has this.
+  public var answered = ""
 
   public init(
     state: State = .idle, progress: Double? = nil, title: String = "", message: String = "",

@@ -64,8 +64,8 @@ struct FileSourceTests {
   @Test(arguments: [
     ("file: '${bundle}/f'", "{path: 'a.b[1]'}", "/bundles/b/f has nothing at a.b[1]"),
     ("file: '${bundle}/f'", "{shape: list}", "/bundles/b/f is a map, not a list"),
-    ("command: [df]", "{path: 'a.b[1]'}", "the output has nothing at a.b[1]"),
-    ("command: [df]", "{shape: list}", "the output is a map, not a list"),
+    ("command: [df]", "{path: 'a.b[1]'}", "the output of df has nothing at a.b[1]"),
+    ("command: [df]", "{shape: list}", "the output of df is a map, not a list"),
   ])
   func `a failure of the parsing names the file, or the output of the program`(
     input: String, parse: String, message: String

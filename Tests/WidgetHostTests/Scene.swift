@@ -261,14 +261,14 @@ struct Scene {
     first { if case .cancel(let id) = $0 { id } else { nil } }
   }
 
-  mutating func answer(_ id: RequestID?, _ status: Int, _ body: String = "", etag: String? = nil)
-    throws
-  {
+  mutating func answer(
+    _ id: RequestID?, _ status: Int, _ body: String = "", etag: String? = nil, server: String = ""
+  ) throws {
     tell(
       .web(
         try #require(id),
         WebAnswer(
-          status: status, contentType: "application/json", etag: etag, body: Array(body.utf8))))
+          server: server, status: status, contentType: "application/json", etag: etag, body: Array(body.utf8))))
   }
 
   mutating func print(_ id: RequestID?, _ text: String) throws {

@@ -184,7 +184,9 @@ import WidgetBundle
     #expect(
       try await fetch(server)
         == .success(
-          WebAnswer(status: 201, contentType: "text/x", etag: "\"e\"", body: Array("hi".utf8))))
+          WebAnswer(
+            server: "127.0.0.1:\(server.port)", status: 201, contentType: "text/x", etag: "\"e\"",
+            body: Array("hi".utf8))))
   }
 
   @Test(arguments: ["", "Content-Length: 1073741824\r\n"])
@@ -221,7 +223,9 @@ import WidgetBundle
     let result = try await fetch(server, method: "PUT", body: .bytes(body)) { part in
       told.withLock { $0.append(part) }
     }
-    #expect(result == .success(WebAnswer(status: 200, body: Array("hi".utf8))))
+    let name = "127.0.0.1:\(server.port)"
+    #expect(
+      result == .success(WebAnswer(server: name, status: 200, body: Array("hi".utf8))))
     expectProgress(told.withLock { $0 })
   }
 

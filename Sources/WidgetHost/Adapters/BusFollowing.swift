@@ -163,11 +163,7 @@ final class BusFollowing {
   }
 
   private func values(_ message: BusMessage) throws(Failure) -> [Value] {
-    do throws(Failure) {
-      return try message.values(valuesMax: request.valuesMax, bytesMax: request.bytesMax)
-    } catch {
-      throw Failure(error.code, "\(request.name): \(error.message)")
-    }
+    try BusReading.values(of: message, request)
   }
 
   private func isFollowed(_ name: String) -> Bool {

@@ -60,11 +60,20 @@ enum BusReading {
     while let answer = try connection.next(until: deadline) {
       guard answer.answered == cookie else { continue }
       if let error = answer.error { throw Failure(error, of: request) }
-      return .list(try answer.values(valuesMax: request.valuesMax, bytesMax: request.bytesMax))
+      return .list(try values(of: answer, request))
     }
     throw Failure(
       "DEADLINE_EXCEEDED", "\(request.name) has not answered for \(request.timeout)",
       isTransient: true)
+  }
+
+  /// The values of a message. A failure names the service.
+  static func values(of message: BusMessage, _ request: BusRequest) throws(Failure) -> [Value] {
+    do throws(Failure) {
+      return try message.values(valuesMax: request.valuesMax, bytesMax: request.bytesMax)
+    } catch {
+      throw Failure(error.code, "\(request.name): \(error.message)")
+    }
   }
 }
 

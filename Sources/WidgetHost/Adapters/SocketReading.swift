@@ -44,7 +44,7 @@ enum SocketReading {
         return false
       }
       guard let answer else { return .failure(failure) }
-      return Result { () throws(Failure) in try JSONText.parse(answer) }
+      return Result { () throws(Failure) in try JSONText.parse(answer, from: request.path) }
     }
   }
 

@@ -117,7 +117,7 @@ struct WebFetcher: Sendable {
           try head(of: request), body: try body(of: request), bodyBytesMax: request.bodyBytesMax,
           timeout: TimeAmount(request.timeout), with: client, tell)
         return WebAnswer(
-          status: Int(answer.head.status.code),
+          server: request.address.authority, status: Int(answer.head.status.code),
           contentType: answer.head.headers.first(name: "Content-Type") ?? "",
           etag: answer.head.headers.first(name: "ETag"),
           lastModified: answer.head.headers.first(name: "Last-Modified"), body: answer.body)

@@ -171,6 +171,8 @@ public struct WebRequest: Hashable, Sendable {
 
 /// The answer of an HTTP server.
 public struct WebAnswer: Hashable, Sendable {
+  /// The name and port of the server that has answered, after redirects; empty if it is unknown.
+  public var server: String
   public var status: Int
   public var contentType: String
   public var etag: String?
@@ -178,9 +180,10 @@ public struct WebAnswer: Hashable, Sendable {
   public var body: [UInt8]
 
   public init(
-    status: Int, contentType: String = "", etag: String? = nil, lastModified: String? = nil,
-    body: [UInt8] = []
+    server: String = "", status: Int, contentType: String = "", etag: String? = nil,
+    lastModified: String? = nil, body: [UInt8] = []
   ) {
+    self.server = server
     self.status = status
     self.contentType = contentType
     self.etag = etag

@@ -203,6 +203,8 @@ public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
   /// The reason in the status with which the daemon refuses a change for now. Nil if the daemon did
   /// not refuse it, or refuses it for good.
   var refusal: String?
+  /// The server and the status of an answer whose text is the message; empty for other failures.
+  var answered = ""
 
   public init(_ code: String, _ message: String, isTransient: Bool = false) {
     self.code = code
@@ -210,7 +212,9 @@ public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
     self.isTransient = isTransient
   }
 
-  public var description: String { "\(code): \(message)" }
+  public var description: String {
+    "\(code): \(message)" + (answered.isEmpty ? "" : "; \(answered)")
+  }
 }
 
 /// The time, as the adapters give it to the core.

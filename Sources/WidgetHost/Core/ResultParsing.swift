@@ -9,9 +9,10 @@ enum ResultParsing {
   ///   - mayBeBlank: whether blank text instead of JSON is null. An answer can have no body. But a
   ///     file that a program is about to write is empty, too, and its emptiness has no meaning.
   ///   - input: the words for the bytes in failures: the path of a file, for example.
+  ///   - answered: the server and the status, for a failure that has only the text of the server.
   static func value(
     of bytes: [UInt8], as parse: Parse, hint: String, mayBeBlank: Bool = true,
-    from input: String = "the answer"
+    from input: String = "the answer", answered: String = ""
   ) throws(Failure) -> Value {
     switch parse.format ?? format(of: hint) {
     case .text: return .string(try text(bytes, from: input))
@@ -24,7 +25,11 @@ enum ResultParsing {
     case .json:
       if mayBeBlank, parse.shape == .any, parse.path.isEmpty, isBlank(bytes) { return .null }
       let document = try JSONText.parse(bytes, from: input)
-      if let words = errorWords(in: document, parse) { throw Failure("UNKNOWN", words) }
+      if let words = errorWords(in: document, parse) {
+        var failure = Failure("UNKNOWN", words)
+        failure.answered = answered
+        throw failure
+      }
       guard let result = step(into: document, parse.path) else {
         throw Failure(
           "INVALID_ARGUMENT", "\(input) has nothing at \(describe(parse.path))")
@@ -39,6 +44,12 @@ enum ResultParsing {
             + (parse.path.isEmpty ? "" : " at \(describe(parse.path))"))
       }
     }
+  }
+
+  static func value(of answer: WebAnswer, as parse: Parse) throws(Failure) -> Value {
+    try value(
+      of: answer.body, as: parse, hint: answer.contentType, from: answer.contentWords,
+      answered: answer.summary)
   }
 
   /// The text of an error in an answer, if the text is at the path that the bundle names.

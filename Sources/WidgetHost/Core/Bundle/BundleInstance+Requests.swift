@@ -318,12 +318,11 @@ extension WebRequest.Body {
 extension Failure {
   /// The failure for an answer other than 2xx.
   init(_ answer: WebAnswer, _ parse: Parse) {
-    let words =
-      ResultParsing.errorWords(in: answer.body, parse)
-      ?? "the server answered \(answer.status)\(Failure.phrase(answer.status))"
+    let told = ResultParsing.errorWords(in: answer.body, parse)
     self.init(
-      Failure.code(answer.status), words,
+      Failure.code(answer.status), told ?? answer.summary,
       isTransient: answer.status >= 500 || answer.status == 408 || answer.status == 429)
+    if told != nil { answered = answer.summary }
   }
 
   private static func code(_ status: Int) -> String {
@@ -342,7 +341,7 @@ extension Failure {
     }
   }
 
-  private static func phrase(_ status: Int) -> String {
+  fileprivate static func phrase(_ status: Int) -> String {
     switch status {
     case 301, 302, 303, 307, 308: " (a redirect that could not be followed)"
     case 304: " (not modified)"
@@ -359,4 +358,16 @@ extension Failure {
     default: ""
     }
   }
+}
+
+// Words for people. They have no path and no query, which often contain API keys.
+extension WebAnswer {
+  /// The server: `api.example.org`.
+  var serverWords: String { server.isEmpty ? "the server" : server }
+
+  /// The content: `the answer of api.example.org`.
+  var contentWords: String { server.isEmpty ? "the answer" : "the answer of \(server)" }
+
+  /// The server and the status: `api.example.org answered 404 (not found)`.
+  var summary: String { "\(serverWords) answered \(status)\(Failure.phrase(status))" }
 }

@@ -213,7 +213,7 @@ extension BundleInstance {
     case .running: trace(id, .action, name, "starts")
     case .success:
       trace(id, .action, name, "succeeds" + (status.message.isEmpty ? "" : ": \(status.message)"))
-    case .failure: trace(id, .action, name, "fails: \(status.code): \(status.asError.message)")
+    case .failure: trace(id, .action, name, "fails: \(status.code): \(status.asError.logMessage)")
     }
   }
 }

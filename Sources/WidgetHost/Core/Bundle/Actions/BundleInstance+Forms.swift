@@ -116,6 +116,9 @@ extension ActionStatus {
     return status
   }
 
+  /// The message for the log and traces.
+  var logMessage: String { answered.isEmpty ? message : "\(message); \(answered)" }
+
   /// The node of the form whose refusal a status in the data has; empty for other statuses.
   static func form(in status: Value?) -> String {
     guard case .map(let map)? = status, case .string(let node)? = map[formKey] else { return "" }

@@ -48,7 +48,9 @@ extension BundleInstance {
     if let run = runs[id], run.frames.allSatisfy(\.action.name.isEmpty) {
       trace(run.widgetID, .action, traceName(run), "fails: \(failure)")
     }
-    propagate(id, ActionStatus(state: .failure, message: failure.message, code: failure.code))
+    var status = ActionStatus(state: .failure, message: failure.message, code: failure.code)
+    status.answered = failure.answered
+    propagate(id, status)
   }
 
   /// Ends frames, from the top, until a frame handles the failure.

@@ -317,10 +317,10 @@ extension BundleInstance {
   }
 
   mutating func stepRead(_ id: UInt64, _ bytes: [UInt8]) {
-    guard case .command(_, let parse, _, _)? = waitingStep(id) else { return }
+    guard case .command(let command, let parse, _, _)? = waitingStep(id) else { return }
     do throws(Failure) {
       stepSucceeded(
-        id, try ResultParsing.value(of: bytes, as: parse, hint: "", from: "the output"))
+        id, try ResultParsing.value(of: bytes, as: parse, hint: "", from: command.outputWords))
     } catch {
       stepFailed(id, error)
     }
@@ -330,9 +330,7 @@ extension BundleInstance {
     guard case .http(_, let parse, _, _)? = waitingStep(id) else { return }
     do throws(Failure) {
       guard (200..<300).contains(answer.status) else { throw Failure(answer, parse) }
-      stepSucceeded(
-        id,
-        try ResultParsing.value(of: answer.body, as: parse, hint: answer.contentType))
+      stepSucceeded(id, try ResultParsing.value(of: answer, as: parse))
     } catch {
       stepFailed(id, error)
     }

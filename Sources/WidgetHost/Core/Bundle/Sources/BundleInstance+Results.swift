@@ -28,8 +28,7 @@ extension BundleInstance {
       succeeded(id, index, source, state(id, index).message)
     case 200..<300:
       do throws(Failure) {
-        let result = try ResultParsing.value(
-          of: answer.body, as: source.parse, hint: answer.contentType)
+        let result = try ResultParsing.value(of: answer, as: source.parse)
         let read = readValues(id, source)
         deliver(id, index, result)
         if standing[id, .source(index)] == nil {
@@ -55,8 +54,9 @@ extension BundleInstance {
       case .file:
         path = state(id, index).watch?.path ?? ""
         input = state(id, index).watch?.path ?? "the file"
-      case .command: input = "the output"
-      case .folder, .http, .socket, .bus, .timer, .constant: break
+      case .command(let command, _): input = command.outputWords
+      case .socket: input = state(id, index).missingPath ?? "the socket"
+      case .folder, .http, .bus, .timer, .constant: break
       }
       deliver(
         id, index,
@@ -132,12 +132,12 @@ extension BundleInstance {
     var message = failure.message
     // The end of the failure can stay unnoticed, too.
     if let watch = unwatched(id, index, source) { message += "; \(watch.message)" }
+    var status = ActionStatus(
+      state: .failure, title: title(of: source, id) ?? facts.failureTitle(source.name),
+      message: message, code: failure.code)
+    status.answered = failure.answered
     setFailure(
-      id, source.name,
-      ActionStatus(
-        state: .failure, title: title(of: source, id) ?? facts.failureTitle(source.name),
-        message: message, code: failure.code),
-      cause: state(id, index).isDemanded ? .request : .time)
+      id, source.name, status, cause: state(id, index).isDemanded ? .request : .time)
     sources.failed(id, index)
     switch source.input {
     case .file where failure.code == "NOT_FOUND", .folder where failure.code == "NOT_FOUND":
@@ -199,5 +199,13 @@ extension Source {
     case .file, .folder, .command, .bus: return failure.code == "NOT_FOUND"
     case .http, .timer, .constant: return false
     }
+  }
+}
+
+extension ProgramCommand {
+  /// The output, for people. An expression can put a value of a user in the place of the name.
+  var outputWords: String {
+    guard case .constant(.string(let program))? = arguments.first else { return "the output" }
+    return "the output of \(Paths.lastComponent(program))"
   }
 }

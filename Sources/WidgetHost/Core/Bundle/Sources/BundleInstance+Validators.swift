@@ -42,7 +42,7 @@ extension BundleInstance {
     guard state(id, index).condition == .none else { return nil }
     return Failure(
       "FAILED_PRECONDITION",
-      "the server answered \(answer.status) (not modified) to a request without a condition;"
+      "\(answer.summary) to a request without a condition;"
         + " correct the server")
   }
 

@@ -67,7 +67,7 @@ extension BundleInstance {
     guard known != failure || cause != .time else { return status }
     // Report only a new code: a source that fails every second would fill the log.
     let reported = known ?? (key.isForm ? standing[id].first { $0.key.isForm }?.value : nil)
-    let words = "\(place(id, key)): \(status.message.withMarkedNewlines)"
+    let words = "\(place(id, key)): \(status.logMessage.withMarkedNewlines)"
     if reported?.status.code != status.code {
       effects.append(.report(words))
     } else if cause != .time || known?.isCleared == true, allowances.takeReport() {
