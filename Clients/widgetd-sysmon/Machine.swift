@@ -3,6 +3,8 @@ import WidgetModel
 /// The measured machine: the one that the program runs on, or one of a test.
 protocol Machine: Sendable {
   var cpus: Int { get }
+  /// The time since the start of the machine. A step of the wall clock does not change it.
+  var uptime: Duration { get }
   /// A local time of the machine.
   func local(_ time: Timestamp) -> LocalTime
   func load() throws -> LoadAverage

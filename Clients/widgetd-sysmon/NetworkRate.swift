@@ -1,5 +1,4 @@
 import Synchronization
-import WidgetModel
 
 /// The traffic of an interface per second between two samples.
 struct NetworkRate: Hashable {
@@ -9,14 +8,15 @@ struct NetworkRate: Hashable {
 
 /// The traffic of all interfaces up to one moment.
 struct NetworkSample: Hashable {
-  var time: Timestamp
+  /// The uptime of the machine.
+  var time: Duration
   var counters: [String: NetworkCounters]
 
   /// The rates of all interfaces that are in both samples. Empty without an earlier sample or if no time
   /// has passed. An interface that was reset in between counts from 0.
   func rates(since earlier: NetworkSample?) -> [String: NetworkRate] {
     guard let earlier else { return [:] }
-    let seconds = time.duration(since: earlier.time) / .seconds(1)
+    let seconds = (time - earlier.time) / .seconds(1)
     guard seconds > 0 else { return [:] }
     var result: [String: NetworkRate] = [:]
     for (name, now) in counters {
@@ -38,11 +38,11 @@ final class NetworkSamples: Sendable {
   private let lastTwo = Mutex<(earlier: NetworkSample?, latest: NetworkSample?)>((nil, nil))
 
   func take(
-    at now: Timestamp, every interval: Duration, _ read: () throws -> [String: NetworkCounters]
+    at now: Duration, every interval: Duration, _ read: () throws -> [String: NetworkCounters]
   ) throws -> (counters: [String: NetworkCounters], rates: [String: NetworkRate]) {
     try lastTwo.withLock { lastTwo in
-      let age = lastTwo.latest.map { now.duration(since: $0.time) }
-      guard let age, let latest = lastTwo.latest, age >= .zero, age < interval / 2 else {
+      let age = lastTwo.latest.map { now - $0.time }
+      guard let age, let latest = lastTwo.latest, age < interval / 2 else {
         let sample = NetworkSample(time: now, counters: try read())
         lastTwo = (lastTwo.latest, sample)
         return (sample.counters, sample.rates(since: lastTwo.earlier))

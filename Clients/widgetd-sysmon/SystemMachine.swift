@@ -8,6 +8,12 @@ struct SystemMachine: Machine {
 
   var cpus: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
+  var uptime: Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_BOOTTIME, &time)
+    return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+  }
+
   func load() throws -> LoadAverage {
     try LoadAverage(SystemMachine.contents(of: LoadAverage.path))
   }

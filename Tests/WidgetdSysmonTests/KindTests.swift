@@ -89,6 +89,7 @@ struct KindTests {
     #expect(first.state.interfaces.keys.sorted() == ["eth0", "lo"])
     #expect(first.state.text == "in 0 B/s  out 0 B/s")
     carried(lo: 99_000, received: 3_048, sent: 100)
+    machine.readings.withLock { $0.uptime += .seconds(2) }
     var second = Instance<NetworkWidget>("n", state: first.state, now: try moment(1_002))
     try await widget.refresh(&second)
     #expect(second.state.receivedPerSecond == 1_024)
@@ -101,26 +102,43 @@ struct KindTests {
     #expect(second.state.text == "in 8.2 kbit/s  out 400 bit/s")
   }
 
+  @Test(arguments: [-3_600, 0, 2, 3_600])
+  func `a step of the wall clock does not change the rates of the network`(step: Int)
+    async throws
+  {
+    let widget = NetworkWidget(machine: machine, interval: .seconds(1))
+    func carried(_ received: UInt64) {
+      machine.readings.withLock {
+        $0.network = ["eth0": NetworkCounters(receivedBytes: received, sentBytes: 0)]
+      }
+    }
+    carried(1_000)
+    var first = Instance<NetworkWidget>("n", now: try moment(10_000))
+    try await widget.refresh(&first)
+    carried(3_048)
+    machine.readings.withLock { $0.uptime += .seconds(2) }
+    var second = Instance<NetworkWidget>("n", state: first.state, now: try moment(Int64(10_000 + step)))
+    try await widget.refresh(&second)
+    #expect(second.state.receivedPerSecond == 1_024)
+  }
+
   @Test func `a second reading within an interval has the same rates`() throws {
     let samples = NetworkSamples()
-    func take(_ time: Timestamp, received: UInt64) throws -> (UInt64?, Double?) {
+    func take(_ time: Duration, received: UInt64) throws -> (UInt64?, Double?) {
       let (counters, rates) = try samples.take(at: time, every: .seconds(1)) {
         ["eth0": NetworkCounters(receivedBytes: received, sentBytes: 0)]
       }
       return (counters["eth0"]?.receivedBytes, rates["eth0"]?.receivedPerSecond)
     }
-    #expect(try take(moment(1), received: 100) == (100, nil))
-    #expect(try take(moment(2), received: 300) == (300, 200))
-    let soon = try #require(Timestamp(seconds: 2, nanoseconds: 500_000_000))
-    #expect(try take(soon, received: 9_999) == (300, 200))
-    // A clock that was set back causes no negative rates.
-    #expect(try take(moment(1), received: 400) == (400, nil))
-    #expect(try take(moment(2), received: 410) == (410, 10))
+    #expect(try take(.seconds(1), received: 100) == (100, nil))
+    #expect(try take(.seconds(2), received: 300) == (300, 200))
+    #expect(try take(.milliseconds(2_250), received: 9_999) == (300, 200))
+    #expect(try take(.seconds(3), received: 310) == (310, 10))
   }
 
-  @Test func `there are no rates at first, nor when no time has passed`() throws {
+  @Test func `there are no rates at first, nor when no time has passed`() {
     let one = NetworkSample(
-      time: try moment(1), counters: ["eth0": NetworkCounters(receivedBytes: 1, sentBytes: 1)])
+      time: .seconds(1), counters: ["eth0": NetworkCounters(receivedBytes: 1, sentBytes: 1)])
     #expect(one.rates(since: nil).isEmpty)
     #expect(one.rates(since: one).isEmpty)
   }

@@ -67,7 +67,9 @@ struct NetworkWidget: MeasuringWidget {
   var schedule: Schedule { .every(interval) }
 
   func measure(_ state: inout State, at now: Timestamp) throws {
-    let (counters, rates) = try samples.take(at: now, every: interval) { try machine.network() }
+    let (counters, rates) = try samples.take(at: machine.uptime, every: interval) {
+      try machine.network()
+    }
     var total = NetworkCounters(receivedBytes: 0, sentBytes: 0)
     var totalRate = NetworkRate(receivedPerSecond: 0, sentPerSecond: 0)
     state.interfaces = [:]
