@@ -37,6 +37,8 @@ package enum BundleFileName {
   /// The words after `missing(from:)` if the folder itself can be missing, too. The problem begins
   /// with the same words, so programs recognize it.
   package static let orFolder = ", or is missing"
+  /// The words after `missing(from:)` if the folder itself is missing.
+  package static let withFolder = ", because the folder is missing"
 
   /// The problem of a file or folder whose name is not UTF-8 text.
   ///

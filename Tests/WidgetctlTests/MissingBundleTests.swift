@@ -44,14 +44,18 @@ import WidgetProto
     #expect(Self.missing(Self.standing("running")) == nil)
   }
 
-  /// The host does not say whether the file or the folder is missing. This machine knows it.
-  @Test func `a missing bundle is listed with the missing file or folder of this machine`() throws {
+  /// This machine knows whether the file or the folder is missing. The host may say neither, or
+  /// something that is over.
+  @Test(arguments: [", or is missing", ", because the folder is missing"])
+  func `a missing bundle is listed with the missing file or folder of this machine`(
+    cause: String
+  ) throws {
     let root = BundleHost.resolved(NSTemporaryDirectory() + "bundles-\(UUID().uuidString)")
     let files = FileManager.default
     defer { try? files.removeItem(atPath: root) }
     try files.createDirectory(atPath: "\(root)/empty", withIntermediateDirectories: true)
     func problem(_ path: String) -> String? {
-      let told = "the folder \(path) has no bundle file, or is missing; put the file back"
+      let told = "the folder \(path) has no bundle file\(cause); put the file back"
       return Self.standing("failed", told, path: path).asMissing.problem
     }
     #expect(
@@ -60,7 +64,7 @@ import WidgetProto
     // The folder of bundles can be on another machine.
     #expect(
       problem("/nonexistent/b/feed")
-        == "the folder /nonexistent/b/feed has no bundle file, or is missing; put the file back")
+        == "the folder /nonexistent/b/feed has no bundle file\(cause); put the file back")
   }
 
   /// The host has ended, or was killed, before or after the folder went missing.

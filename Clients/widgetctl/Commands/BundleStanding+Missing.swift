@@ -44,8 +44,9 @@ extension BundleStanding {
       }
       var rest = problem.dropFirst(noFile.count)
       // This machine has the folder, or does not have it.
-      if rest.hasPrefix(BundleFileName.orFolder), start != noFile || isFolderThere {
-        rest = rest.dropFirst(BundleFileName.orFolder.count)
+      let causes = [BundleFileName.orFolder, BundleFileName.withFolder]
+      if let cause = causes.first(where: { rest.hasPrefix($0) }), start != noFile || isFolderThere {
+        rest = rest.dropFirst(cause.count)
       }
       return with(state: BundleStanding.missingState, problem: "\(start)\(rest)")
     }

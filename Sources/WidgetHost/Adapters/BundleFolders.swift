@@ -183,6 +183,12 @@ enum BundleFolders {
     return reason.map { .unavailable($0) } ?? .missing
   }
 
+  /// Whether something has this path; nil if the system does not tell.
+  static func isThere(_ path: String) -> Bool? {
+    guard access(path, F_OK) != 0 else { return true }
+    return errno == ENOENT ? false : nil
+  }
+
   /// Whether a mark says that somebody has removed the bundle.
   ///
   /// The mark stays until the daemon has nothing of the bundle, because the host can end before that.

@@ -75,6 +75,8 @@ extension Host {
     var suspicion: HostState.Found?
     /// The identities of the marks of removals that were there before this.
     var marks: Set<String> = []
+    /// Whether the folder without a bundle's file exists; nil if nobody knows.
+    var isFolderThere: Bool?
   }
 
   /// Reads folders, and tells the state machine their content.
@@ -123,7 +125,9 @@ extension Host {
           for place in places(of: path) {
             look.marks.formUnion((marks[place] ?? []).map(\.identity))
           }
-          guard found == nil, let bundle = known[path] else { return look }
+          guard found == nil else { return look }
+          look.isFolderThere = BundleFolders.isThere(path)
+          guard let bundle = known[path] else { return look }
           look.absence = BundleFolders.absence(of: bundle, in: former[path])
           return look
         }
@@ -159,7 +163,7 @@ extension Host {
       let isMissing = machine.bundles.hasBundle(in: look.path)
       tell(
         look.found ?? (isMissing ? nil : look.suspicion), in: look.path, absence: look.absence,
-        suspicion: look.suspicion, marks: look.marks)
+        suspicion: look.suspicion, marks: look.marks, isFolderThere: look.isFolderThere)
     }
     handle(machine.looked(at: now))
     if isRoot { await dropMarks() }
@@ -206,11 +210,12 @@ extension Host {
   /// Takes the content of a folder; nil if it has no bundle's file, for the reason `absence`.
   func tell(
     _ found: HostState.Found?, in path: String, absence: HostState.Absence = .missing,
-    suspicion: HostState.Found? = nil, marks: Set<String> = []
+    suspicion: HostState.Found? = nil, marks: Set<String> = [], isFolderThere: Bool? = nil
   ) {
     handle(
       machine.found(
-        found, in: path, absence: absence, suspicion: suspicion, marks: marks, at: now))
+        found, in: path, absence: absence, suspicion: suspicion, marks: marks,
+        isFolderThere: isFolderThere, at: now))
   }
 
   /// Runs blocking code on a thread that may block.

@@ -21,6 +21,8 @@ struct FolderState: Sendable {
   fileprivate(set) var remembered: [HostState.Remembered] = []
   /// A file that probably was meant as the file of the missing bundle.
   fileprivate(set) var suspicion: HostState.Found?
+  /// Whether the folder without a bundle's file exists; nil if nobody knows.
+  fileprivate(set) var isThere: Bool?
   /// The reason why the folder has no bundle's file now; nil if it has one.
   fileprivate(set) var absence: HostState.Absence?
   /// The time at which the widgets of the missing bundle are removed; nil for never, and while the
@@ -46,7 +48,7 @@ struct FolderState: Sendable {
   /// The folder has a file.
   fileprivate mutating func returned() {
     (absence, removeAt, suspicion, returnedAt) = (nil, nil, nil, nil)
-    problemOfOthers = nil
+    (problemOfOthers, isThere) = (nil, nil)
   }
 }
 
@@ -161,6 +163,8 @@ struct FolderTable: Sendable {
   mutating func suspect(_ path: String, _ suspicion: HostState.Found?) {
     folders[path]?.suspicion = suspicion
   }
+
+  mutating func set(_ path: String, isThere: Bool?) { folders[path]?.isThere = isThere }
 
   /// The folder has no bundle's file.
   ///

@@ -94,14 +94,17 @@ struct HostMachine: Sendable {
   ///   - marks: the identities of the marks of removals that were there before this.
   mutating func found(
     _ found: HostState.Found?, in path: String, absence: HostState.Absence = .missing,
-    suspicion: HostState.Found? = nil, marks: Set<String> = [], at now: HostTime
+    suspicion: HostState.Found? = nil, marks: Set<String> = [], isFolderThere: Bool? = nil,
+    at now: HostTime
   ) -> [Output] {
     guard !isStopped else { return [] }
     if let found {
       pass(bundles.found(found, in: path, at: now), at: now)
       pass(bundles.saw(marks, in: path), at: now)
     } else {
-      pass(bundles.lost(path, absence, suspicion: suspicion, marks: marks, at: now), at: now)
+      let outputs = bundles.lost(
+        path, absence, suspicion: suspicion, marks: marks, isFolderThere: isFolderThere, at: now)
+      pass(outputs, at: now)
     }
     daemon.setFolders(bundles.knownFolders)
     return drain(at: now)

@@ -52,19 +52,26 @@ extension HostState {
   /// - Parameters:
   ///   - suspicion: a file in it that probably was meant as a bundle's.
   ///   - marks: the identities of the marks of removals that were there before.
+  ///   - isFolderThere: nil if nobody knows.
   public mutating func lost(
     _ path: String, _ absence: Absence, suspicion: Found? = nil, marks: Set<String> = [],
-    at now: HostTime
+    isFolderThere: Bool? = nil, at now: HostTime
   ) -> [Output] {
     guard let folder = folders[path] else { return [] }
     folders.suspect(path, suspicion)
+    folders.set(path, isThere: isFolderThere ?? folder.isThere)
     let id = running.bundle(in: path)
     guard folder.absence != absence else {
-      let isNews = HostState.words(of: suspicion) != HostState.words(of: folder.suspicion)
+      let hasNewFile = HostState.words(of: suspicion) != HostState.words(of: folder.suspicion)
+      let isNews = hasNewFile || folders[path]?.isThere != folder.isThere
       guard absence == .missing, isNews, let shown = id ?? folder.remembered.last?.id else {
         return []
       }
-      return announce(absence, of: path, with: shown, until: folder.removeAt, at: now) + standing()
+      let announced = announce(
+        absence, of: path, with: shown, until: folder.removeAt, at: now)
+      // If only the words are more exact, the log needs no second line.
+      let isLogged = hasNewFile || folder.isThere != nil
+      return Array(announced.dropFirst(isLogged ? 0 : 1)) + standing()
     }
     let hasOther = id.map { folders.holding($0).contains { $0 != path } } ?? false
     // It has no widgets that could wait for the folder.
@@ -140,8 +147,13 @@ extension HostState {
           + " the folder back"
       )
     case .missing, .removed:
-      let reason = BundleFileName.missing(from: path) + BundleFileName.orFolder
-      var what = "\(reason); put the file or folder back"
+      let cause =
+        switch folders[path]?.isThere {
+        case true?: ""
+        case false?: BundleFileName.withFolder
+        case nil: BundleFileName.orFolder
+        }
+      var what = "\(BundleFileName.missing(from: path))\(cause); put the file or folder back"
       if case .broken(let words, _)? = folders[path]?.suspicion {
         what = words + HostState.suspected
       }
