@@ -25,6 +25,20 @@ struct RecordMapTests {
     for (name, value) in changed { map.change(name, to: value) }
     #expect(map.fieldCount == map.fieldNames.count)
     #expect(map.fieldNames.allSatisfy { map.field(named: $0) != nil })
+    #expect(map.fieldNames == map.fieldNames.sorted { $0.precedesByBytes($1) })
+    #expect(map.fieldNamesCost >= map.fieldCount)
+  }
+
+  @Test func `removed keys cost an eighth of a name until they are forgotten`() {
+    var base = RevisedMap()
+    for key in 0..<800 {
+      _ = base.set("k\(key)", to: .null, at: 1)
+      if key > 0 { _ = base.unset("k\(key)", at: 2) }
+    }
+    #expect(RecordMap(base).fieldNamesCost == 1 + 799 / 8)
+    #expect(RecordMap(base).fieldNames == ["k0"])
+    for key in 1..<800 { base.purge("k\(key)", tombstoneOf: 2) }
+    #expect(RecordMap(base).fieldNamesCost == 1)
   }
 
   @Test func `it has the latest of several changes of a name`() {

@@ -318,6 +318,26 @@ struct ReducerTests {
     #expect(failure.place.hasPrefix("reducers["))
   }
 
+  @Test func `the removed fields of an event count, too`() throws {
+    var store = Store(limits: .with { $0.eventCostMax = 100 })
+    try store.register([
+      Self.counter(
+        [Reducer](repeating: .init(event: "click", unset: ["count", "last"]), count: 50)
+          + [Reducer](repeating: .init(event: "reset", unset: ["count", "last"]), count: 51))
+    ])
+    try store.create("a", kind: "counter")
+    try store.send("click", to: "a")
+    guard
+      case .reducerFailed(_, _, let failure) = store.refusal(
+        of: .sendEvent(EventDraft(widgetID: "a", name: "reset")))
+    else {
+      Issue.record("not refused")
+      return
+    }
+    #expect(failure.place == "reducers[100].unset")
+    #expect(failure.message.contains("event_cost_max"))
+  }
+
   @Test func `a reducer that makes a widget's data too large is refused`() throws {
     var store = Store(limits: .with { $0.widgetBytesMax = 1_000 })
     try store.register([

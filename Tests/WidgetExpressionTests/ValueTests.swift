@@ -57,6 +57,7 @@ struct ValueTests {
   private final class Probe: ExpressionObject {
     let fieldNames = ["a", "b"]
     var fieldCount: Int { fieldNames.count }
+    var fieldNamesCost: Int { fieldCount }
     func field(named name: String) -> ExpressionValue? {
       switch name {
       case "a": .int(1)
@@ -79,9 +80,13 @@ struct ValueTests {
   }
 
   /// A large object of the host that counts the requests for its names.
-  private final class Crowd: ExpressionObject, @unchecked Sendable {
+  final class Crowd: ExpressionObject, @unchecked Sendable {
     private(set) var requests = 0
-    let fieldCount = 1_000
+    let fieldCount: Int
+    let fieldNamesCost: Int
+
+    init(fields: Int = 1_000, cost: Int = 1_000) { (fieldCount, fieldNamesCost) = (fields, cost) }
+
     var fieldNames: [String] {
       requests += 1
       return (0..<fieldCount).map { "k\($0)" }
@@ -112,8 +117,24 @@ struct ValueTests {
     #expect(crowd.requests == 0)
   }
 
-  @Test func `an object is stored only if the budget has room for its names`() {
-    let crowd = Crowd()
+  @Test(
+    arguments: [
+      "event == event", "event.exists(k, k == 'k0')", "event.all(k, v, v == 1)",
+      "'%s'.format([event]) == ''", "[1].transformMapEntry(i, x, event) == {}",
+    ])
+  func `the names of an object cost what the object says, however few they are`(
+    source: String
+  ) throws {
+    let expression = try CompiledExpression(source, in: Sample.environment)
+    func cost(_ crowd: Crowd) throws -> Int {
+      let bindings: [String: ExpressionValue] = ["event": .map(ExpressionMap(crowd))]
+      return try expression.evaluateWithCost(bindings).cost
+    }
+    #expect(try cost(Crowd(fields: 2, cost: 902)) >= cost(Crowd(fields: 2, cost: 2)) + 900)
+  }
+
+  @Test(arguments: [Crowd(), Crowd(fields: 2)])
+  func `an object is stored only if the budget has room for its names`(crowd: Crowd) {
     var budget = 100
     var reason: EvaluationError.Reason?
     do throws(EvaluationError) {

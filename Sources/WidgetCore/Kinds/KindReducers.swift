@@ -207,6 +207,11 @@ struct KindReducers {
         }
         changes.append(assignment.key, fitted)
       }
+      budget -= reducer.unset.count
+      guard budget >= 0 else {
+        throw Failure(
+          "\(reducer.place).unset", KindReducers.tooCostly, cause: KindReducers.tooCostly)
+      }
       for (key, defaultValue) in reducer.unset { changes.append(key, defaultValue) }
       // Only now: the expressions of a reducer see the data before it.
       for change in changes.all[first...] { data.change(change.key, to: change.value) }

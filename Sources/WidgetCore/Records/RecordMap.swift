@@ -29,11 +29,26 @@ final class RecordMap: ExpressionObject, @unchecked Sendable {
     fieldCount += (value != nil ? 1 : 0) - (had ? 1 : 0)
   }
 
+  /// A key that was removed, but not yet forgotten, costs an eighth of a name.
+  var fieldNamesCost: Int {
+    base.liveCount + changed.count + (base.slots.count - base.liveCount) / 8
+  }
+
   var fieldNames: [String] {
-    guard !changed.isEmpty else { return base.keys }
-    var names = base.keys.filter { isUnchanged($0) }
-    for (name, value) in changed where value != nil { names.append(name) }
-    return names.sorted { $0.precedesByBytes($1) }
+    let kept = base.keys
+    guard !changed.isEmpty else { return kept }
+    let added = changed.filter { $0.value != nil }.keys.sorted { $0.precedesByBytes($1) }
+    var names: [String] = []
+    names.reserveCapacity(kept.count + added.count)
+    var next = added.startIndex
+    for name in kept where isUnchanged(name) {
+      while next < added.endIndex, added[next].precedesByBytes(name) {
+        names.append(added[next])
+        next += 1
+      }
+      names.append(name)
+    }
+    return names + added[next...]
   }
 
   func field(named name: String) -> ExpressionValue? {

@@ -13,7 +13,7 @@ extension Evaluator {
     switch range {
     case .list(let list): return try over(Elements(list), macro, node)
     case .map(let map) where macro.kind != .sortBy:
-      try charge(map.count, node)
+      try charge(map.listingCost, node)
       return try over(Elements(map, withValues: macro.second >= 0), macro, node)
     default:
       throw error(
@@ -89,7 +89,7 @@ extension Evaluator {
               .noSuchOverload, "transformMapEntry() needs a map, not \(result.kind.shortName)", node
             )
           }
-          try charge(entries.count, node)
+          try charge(entries.listingCost, node)
           for (key, value) in entries.entries { try insert(value, for: key, into: &builder, node) }
         }
       }

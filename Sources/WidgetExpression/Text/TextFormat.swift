@@ -149,7 +149,7 @@ enum TextFormat {
       }
       return "[\(parts.joined(separator: ", "))]"
     case .map(let map):
-      try meter.charge(map.count)
+      try meter.charge(map.listingCost)
       var parts: [(key: String, text: String)] = []
       for (key, value) in map.entries {
         let name = try text(key, &meter)

@@ -8,6 +8,9 @@ public protocol ExpressionObject: AnyObject, Sendable {
   /// The number of names. It must be cheap, because an expression reads it before it pays for the
   /// names.
   var fieldCount: Int { get }
+  /// The cost of `fieldNames`. It must be cheap, too. Usually `fieldCount`; more if the object also
+  /// looks at things that are no fields.
+  var fieldNamesCost: Int { get }
   /// All names, each once, in a fixed order. A macro iterates over them.
   var fieldNames: [String] { get }
   /// The field's value, or nil if there is none.
@@ -51,6 +54,11 @@ public struct ExpressionMap: Hashable, Sendable {
     case .domain(let map): map.count
     case .object(let object): object.fieldCount
     }
+  }
+
+  /// The cost of a list of all keys or entries.
+  var listingCost: Int {
+    if case .object(let object) = storage { object.fieldNamesCost } else { count }
   }
 
   /// The value of a key, or nil. A double that is a whole number finds the int or uint.

@@ -31,9 +31,8 @@ extension ExpressionValue {
       }
       return true
     case (.map(let x), .map(let y)):
-      let count = x.count
-      guard count == y.count else { return false }
-      try meter.charge(count)
+      guard x.count == y.count else { return false }
+      try meter.charge(x.listingCost)
       for (key, value) in x.entries {
         try meter.charge(1)
         if case .string(let name) = key { try meter.charge(name.utf8.count >> 4) }

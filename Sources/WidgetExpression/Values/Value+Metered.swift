@@ -33,6 +33,7 @@ extension Value {
       return .list(elements)
     case .map(let map):
       guard depth > 0 else { throw tooDeep }
+      try meter.charge(map.listingCost - map.count)
       try meter.require(map.count)
       var entries: [ValueMap.Entry] = []
       for (key, value) in map.entries {
