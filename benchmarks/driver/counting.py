@@ -1,6 +1,7 @@
 """What makes counts of instructions the same from run to run, and from one processor to the next."""
 
 import os
+import struct
 import subprocess
 import tempfile
 
@@ -20,16 +21,23 @@ def build_clock(folder):
 
 
 class SlowClock:
-    """A clock for one daemon. It is right until `begin`."""
+    """A clock for one daemon. It is right until `begin`, and slow from then on."""
 
     def __init__(self, library):
         self._switch = tempfile.NamedTemporaryFile(prefix="widgetd-slow-")
-        self._switch.write(b"\0")
-        self._switch.flush()
+        self._number = 0
+        self._write()
         self.environment = {"LD_PRELOAD": library, "WIDGETD_SLOW_CLOCK": self._switch.name}
 
     def begin(self):
-        os.pwrite(self._switch.fileno(), b"\1", 0)
+        self.put_forward(1)
+
+    def put_forward(self, microseconds):
+        self._number += microseconds
+        self._write()
+
+    def _write(self):
+        os.pwrite(self._switch.fileno(), struct.pack("=q", self._number), 0)
 
     def __enter__(self):
         return self
