@@ -99,6 +99,28 @@ import WidgetProto
     #expect(runs == 21 && !queue.hasMore)
   }
 
+  @Test func `a pass does less work after changes by time, but at least a slice of it`() {
+    let turn = Turn(eventLoop: EmbeddedEventLoop(), remembersCalls: false)
+    var pass = UInt64(0)
+    turn.loopPass = { pass }
+    let queue = WorkQueue(turn: turn)
+    queue.clock = { [clock] in clock.now }
+    func work(after changes: TimeAmount) -> TimeAmount {
+      pass += 1
+      for _ in 0..<16 { queue.enqueue(parts(cost: .microseconds(50))) }
+      queue.withoutCharge { clock.now = clock.now + changes }
+      let start = clock.now
+      queue.serve()
+      #expect(queue.hasMore)
+      return clock.now - start
+    }
+    let (all, rest, least) = (
+      work(after: .zero), work(after: .milliseconds(2)), work(after: .milliseconds(9))
+    )
+    #expect(rest <= all - .milliseconds(2))
+    #expect(least > .zero && least <= 2 * WorkQueue.sliceMax)
+  }
+
   @Test func `a turn has a bounded length, however much work waits`() {
     let works = (0..<16).map { _ in parts(cost: .microseconds(50)) }
     for work in works { queue.submit(work) }

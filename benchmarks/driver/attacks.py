@@ -123,6 +123,16 @@ def prepare_keys(connection, _):
         raise SystemExit(f"the mask shows {len(shown)} keys, not {len(MASKED)}")
 
 
+def prepare_removed(connection, _):
+    """A widget with one key, and as many removed keys as the daemon keeps for late readers."""
+    for half in ("a", "b"):
+        connection.call("ApplyWidgets", apply_set="removed", widgets=[{
+            "id": "removed", "kind": "plain",
+            "data": values({f"{half}{number}": 1 for number in range(8_000)})}])
+    connection.call("ApplyWidgets", apply_set="removed", widgets=[{
+        "id": "removed", "kind": "plain", "data": values({"n": 1})}])
+
+
 def prepare_texts(connection, _):
     """Widgets with long texts. No expression may be refused, and none may find a widget."""
     for number in range(TEXTS):
@@ -338,6 +348,11 @@ ATTACKS = {
         "20 events with 110,000 keys",
         lambda path: flood(path, 1, frames(
             "SendEvent", 20, widget_id="own", name="go", payload=keys(110_000)), 20)),
+    "removed": Attack(
+        "16 x 200 lists that look 180 times at removed keys",
+        lambda path: flood(path, 16, frames("ListWidgets", 200, selector={
+            "expression": "lists.range(180).all(i, data.exists(k, k == 'n'))"}), 200),
+        prepare_removed),
     "lists": Attack(
         "200 events with a list of 260,000 values",
         lambda path: flood(path, 1, frames(

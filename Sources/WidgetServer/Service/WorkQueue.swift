@@ -53,6 +53,8 @@ final class WorkQueue {
   private var queue = FairQueue<UInt32>()
   /// The time spent on work since the loop has read.
   private var spent = TimeAmount.zero
+  /// The time that the daemon has used for itself, outside of slices, since the loop has read.
+  private var ownTime = TimeAmount.zero
   /// The pass of the loop in which it was spent.
   private var spentPass: UInt64?
   /// Whether a workload works.
@@ -141,9 +143,12 @@ final class WorkQueue {
       && spent + expected <= passMax + WorkQueue.sliceMax
   }
 
+  /// The time of this pass for work: what the daemon itself leaves, but at least one slice.
+  private var passMax: TimeAmount { max(passMaxWithOwn - ownTime, WorkQueue.sliceMax) }
+
   /// The time of this pass. One client alone gets all of it, so that its changes share a group and
   /// frames.
-  private var passMax: TimeAmount {
+  private var passMaxWithOwn: TimeAmount {
     guard hasStartedTasks, let uid = queue.first else { return WorkQueue.turnMax }
     let severalWait = queue.count > 1 || (users[uid]?.workloads.count ?? 0) > 1
     return severalWait ? WorkQueue.turnWithTasksMax : WorkQueue.turnMax
@@ -175,12 +180,14 @@ final class WorkQueue {
   }
 
   /// Runs work of the daemon itself, such as changes by time. Its time does not count for the slice
-  /// in which it runs: a small call that opens a turn would wait like a costly one later.
+  /// in which it runs: a small call that opens a turn would wait like a costly one later. The pass
+  /// has less time for other work, so that it does not become longer.
   func withoutCharge(_ body: () -> Void) {
-    guard isInSlice else { return body() }
+    renewTime()
     let start = clock()
     body()
-    uncharged = uncharged + (clock() - start)
+    let time = clock() - start
+    if isInSlice { uncharged = uncharged + time } else { ownTime = ownTime + time }
   }
 
   /// Works in one of the next turns.
@@ -206,7 +213,7 @@ final class WorkQueue {
       wait(for: uid)
     }
     if turn.loopPass == nil {
-      (spent, hasStartedTasks) = (.zero, false)
+      (spent, ownTime, hasStartedTasks) = (.zero, .zero, false)
       taskCosts.endPass()
     }
     if users.count > WorkQueue.usersMax {
@@ -220,7 +227,7 @@ final class WorkQueue {
   private func renewTime() {
     let pass = turn.loopPass?()
     guard pass != spentPass else { return }
-    (spent, spentPass, hasStartedTasks) = (.zero, pass, false)
+    (spent, ownTime, spentPass, hasStartedTasks) = (.zero, .zero, pass, false)
     taskCosts.endPass()
   }
 
