@@ -374,7 +374,8 @@ let package = Package(
       name: "WidgetStorageTests",
       dependencies: ["SeededRandom", "WidgetStorage", "WidgetCore", "WidgetModel"]),
     .testTarget(
-      name: "WidgetSystemdTests", dependencies: ["WidgetSystemd", "widgetd", arguments, logging]),
+      name: "WidgetSystemdTests",
+      dependencies: ["WidgetServer", "WidgetSystemd", "widgetd", arguments, logging]),
     .testTarget(
       name: "WidgetServerTests",
       dependencies: [

@@ -19,6 +19,8 @@ public final class WidgetServer: Sendable {
     /// The socket file's permission bits.
     public var socketMode: UInt16
     public var policy: AccessPolicy
+    /// The users of subordinate uids. A process with such a uid counts as this user.
+    public var subordinateUIDs: SubordinateUIDs
     public var limits: ServerLimits
     public var version: String
     /// Sockets that listen already, instead of a new one at `socketPath`. Their maker is
@@ -34,6 +36,7 @@ public final class WidgetServer: Sendable {
 
     public init(
       socketPath: String, socketMode: UInt16 = 0o660, policy: AccessPolicy,
+      subordinateUIDs: SubordinateUIDs = SubordinateUIDs(),
       limits: ServerLimits = ServerLimits(), version: String = "0", inheritedListeners: [CInt] = [],
       blobFolder: String = "/tmp",
       releaseMemory: @escaping @Sendable (ReleasedMemory) -> Void = { _ in },
@@ -43,6 +46,7 @@ public final class WidgetServer: Sendable {
       self.socketPath = socketPath
       self.socketMode = socketMode
       self.policy = policy
+      self.subordinateUIDs = subordinateUIDs
       self.limits = limits
       self.version = version
       self.inheritedListeners = inheritedListeners
@@ -240,9 +244,13 @@ public final class WidgetServer: Sendable {
     try await group.next().submit { self.loop.value.reloads.onReload = body }.get()
   }
 
-  /// Puts new limits and a new log level in force.
-  public func reconfigure(limits: ServerLimits, logLevel: Logger.Level) async {
+  /// Puts new limits and a new log level in force. New connections count with the new subordinate
+  /// uids; nil keeps the former ones.
+  public func reconfigure(
+    limits: ServerLimits, logLevel: Logger.Level, subordinateUIDs: SubordinateUIDs? = nil
+  ) async {
     let done = group.next().submit {
+      if let subordinateUIDs { self.loop.value.connections.subordinates = subordinateUIDs }
       self.loop.value.context.reconfigure(limits, logLevel)
       self.loop.value.unsentBytes.limitsChanged()
     }

@@ -97,10 +97,12 @@ extension Launch {
       }
       clientGID = gid
     }
+    let userFiles = UserFiles()
     let server = try await WidgetServer.start(
       .init(
         socketPath: settings.socket, socketMode: settings.socketMode,
-        policy: .current(clientGID: clientGID), limits: settings.limits,
+        policy: .current(clientGID: clientGID),
+        subordinateUIDs: userFiles.subordinateUIDs(warning: logger), limits: settings.limits,
         version: Widgetd.version, inheritedListeners: manager.listeners,
         blobFolder: settings.store == .sqlite ? settings.stateDirectory : "/tmp",
         releaseMemory: releaseMemory, clock: isFake ? .fake() : .real),
@@ -108,7 +110,9 @@ extension Launch {
       makeLog: { [logger] () throws(StorageError) in try openLog(settings, logger) }
     )
     if isFake { clockMark?.mark() } else { clockMark?.unmark() }
-    let reloader = Reloader(settings: settings, flags: flags, file: config, server: server)
+    let reloader = Reloader(
+      settings: settings, flags: flags, file: config, server: server, userFiles: userFiles,
+      logger: logger)
     try await server.onReload {
       manager.reloading()
       defer { manager.reloaded() }

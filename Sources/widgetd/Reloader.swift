@@ -8,6 +8,8 @@ actor Reloader {
   private let flags: [String: String]
   private let file: String?
   private let server: WidgetServer
+  private let userFiles: UserFiles
+  private let logger: Logger
 
   /// Limits that the commit log uses, too. It gets them only at its start.
   private static let limitsOfTheLog: [(String, any WritableKeyPath<ServerLimits, Int> & Sendable)] =
@@ -16,11 +18,16 @@ actor Reloader {
       ("request_bytes_kept_max", \.store.requestBytesKeptMax),
     ]
 
-  init(settings: Settings, flags: [String: String], file: String?, server: WidgetServer) {
+  init(
+    settings: Settings, flags: [String: String], file: String?, server: WidgetServer,
+    userFiles: UserFiles, logger: Logger
+  ) {
     self.settings = settings
     self.flags = flags
     self.file = file
     self.server = server
+    self.userFiles = userFiles
+    self.logger = logger
   }
 
   var logLevel: Logger.Level { settings.logLevel }
@@ -50,7 +57,9 @@ actor Reloader {
     if new.store != settings.store { outcome.settingsForRestart.append("store") }
     if new.durability != settings.durability { outcome.settingsForRestart.append("durability") }
     if new.clientGroup != settings.clientGroup { outcome.settingsForRestart.append("client_group") }
-    await server.reconfigure(limits: limits, logLevel: new.logLevel)
+    await server.reconfigure(
+      limits: limits, logLevel: new.logLevel,
+      subordinateUIDs: userFiles.subordinateUIDs(warning: logger))
     settings.limits = limits
     settings.logLevel = new.logLevel
     return outcome

@@ -122,7 +122,7 @@ struct Settings: Equatable {
   }
 
   /// The bytes of a file. An error is the number in errno.
-  private static func bytes(of path: String) -> (bytes: [UInt8], error: Int32?) {
+  static func bytes(of path: String) -> (bytes: [UInt8], error: Int32?) {
     guard let file = fopen(path, "re") else { return ([], errno) }
     defer { fclose(file) }
     var bytes: [UInt8] = []

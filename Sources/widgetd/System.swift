@@ -63,6 +63,20 @@ func groupID(named name: String) -> UInt32? {
   return getgrnam(name).map { $0.pointee.gr_gid }
 }
 
+/// The uid of an account; nil if there is none of that name.
+func userID(named name: String) -> UInt32? {
+  var size = 1_024
+  while size <= 1 << 20 {
+    var account = passwd()
+    var found: UnsafeMutablePointer<passwd>?
+    var texts = [CChar](repeating: 0, count: size)
+    let status = getpwnam_r(name, &account, &texts, size, &found)
+    guard status == ERANGE else { return found == nil ? nil : account.pw_uid }
+    size *= 4
+  }
+  return nil
+}
+
 /// A number that no other store has. It identifies a new history. Never 0.
 func randomEpoch() -> UInt64 {
   UInt64.random(in: 1...UInt64.max)

@@ -262,6 +262,21 @@ import WidgetProto
     #expect((0.45...0.55).contains(share))
   }
 
+  @Test func `a user with processes of many subordinate uids gets the time of one user`() {
+    let subordinates = SubordinateUIDs("1:100000:65536", userNamed: { _ in nil })
+    let policy = AccessPolicy(ownerUIDs: [0], clientGID: 1)
+    let peers = (100_000..<100_016 as Range<UInt32>).map {
+      policy.counted(Peer(uid: $0, gid: 1, pid: 1), with: subordinates)
+    }
+    let many = peers.map { parts(uid: $0.uid, cost: .microseconds(300)) }
+    let one = parts(uid: 2, cost: .microseconds(40))
+    for work in many + [one] { queue.submit(work) }
+    for _ in 0..<1_000 { queue.serve() }
+    let all = many.reduce(0) { $0 + $1.used.nanoseconds }
+    let share = Double(one.used.nanoseconds) / Double(all + one.used.nanoseconds)
+    #expect((0.45...0.55).contains(share))
+  }
+
   @Test func `connections of one user get the same time`() {
     let works = [20, 100, 700, 3_000].map { parts(cost: .microseconds($0)) }
     for work in works { queue.submit(work) }

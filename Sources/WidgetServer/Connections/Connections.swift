@@ -6,6 +6,8 @@ import WidgetProto
 final class Connections {
   private let context: ServiceContext
   private let policy: AccessPolicy
+  /// The users of subordinate uids. A new value applies to new connections.
+  var subordinates: SubordinateUIDs
   private var open: [ObjectIdentifier: any ServerConnection] = [:]
   /// Connections that were admitted and are not closed, even those that are not in `open` yet.
   private(set) var shares = ConnectionShares()
@@ -36,9 +38,10 @@ final class Connections {
     let waitsForOthersOnly: Bool
   }
 
-  init(_ context: ServiceContext, _ policy: AccessPolicy) {
+  init(_ context: ServiceContext, _ policy: AccessPolicy, _ subordinates: SubordinateUIDs) {
     self.context = context
     self.policy = policy
+    self.subordinates = subordinates
   }
 
   // MARK: - Counting
@@ -57,8 +60,9 @@ final class Connections {
     return peer
   }
 
+  /// The peer as everything behind this function counts it.
   private func peer(of socket: CInt) throws(RefusedConnection) -> Peer {
-    guard let peer = Peer(socket: socket) else {
+    guard let process = Peer(socket: socket) else {
       context.counters.countRefusedConnection()
       let status = RPCStatus(
         .unauthenticated, "PEER_UNKNOWN",
@@ -66,6 +70,7 @@ final class Connections {
       context.keep(status, area: "connections", at: context.clock.now)
       throw .unknownPeer
     }
+    let peer = policy.counted(process, with: subordinates)
     if let refusal = shares.refusal(of: peer.uid, policy.level(of: peer), context.limits) {
       context.counters.countRefusedConnection()
       report(refusal, of: peer.uid)

@@ -82,7 +82,7 @@ final class ServiceLoop {
     budgets = BudgetKeeper(
       context, log: log, storage: storage, stored: image.refreshBudgets)
     providers = Providers(context, audience: audience, budgets: budgets)
-    connections = Connections(context, configuration.policy)
+    connections = Connections(context, configuration.policy, configuration.subordinateUIDs)
     incompleteRequests = IncompleteRequests(context, policy)
     receivedBytes = ReceivedBytes(policy)
     unsentBytes = UnsentBytes(context, policy)

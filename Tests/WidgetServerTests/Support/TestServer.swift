@@ -148,7 +148,7 @@ func startServer(
   limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
   log: TestLog.State = TestLog.State(), folder: TestFolder, guests: [any GuestProtocol] = [],
   takingOver handed: HandedOver? = nil, inheritedListener: CInt? = nil,
-  clock: ServiceClock = .real
+  clock: ServiceClock = .real, subordinateUIDs: SubordinateUIDs = SubordinateUIDs()
 ) async throws -> TestServer {
   var limits = limits.patient
   limits.drainMilliseconds = min(limits.drainMilliseconds, 500)
@@ -156,7 +156,8 @@ func startServer(
   logger.logLevel = .critical
   let server = try await WidgetServer.start(
     .init(
-      socketPath: folder.socketPath, policy: policy, limits: limits, version: "test",
+      socketPath: folder.socketPath, policy: policy, subordinateUIDs: subordinateUIDs,
+      limits: limits, version: "test",
       inheritedListeners: inheritedListener.map { [$0] } ?? [], clock: clock),
     guests: guests, takingOver: handed, logger: logger,
     makeLog: { () throws(StorageError) in TestLog(log) })

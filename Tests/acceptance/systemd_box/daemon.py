@@ -68,6 +68,14 @@ def access(check, machine, _):
                 machine.ctl("send", "clock", "click", user="reader").returncode, 0)
     told = machine.ctl("set", "clock", "text=13:00", user="reader")
     check.equal("access: a member of widgetd-clients changes nothing", told.returncode, 6)
+    number = machine.run("id", "-u", "reader").stdout.strip()
+    machine.write("/etc/subuid", "reader:700000:65536\n")
+    machine.systemctl("reload", "widgetd.service")
+    told = machine.run("setpriv", "--reuid", "700005", "--regid", "700005", "--groups",
+                       "widgetd-clients", "widgetctl", "set", "clock", "text=13:00")
+    check.that("access: a process with a subordinate uid counts as the user of the range",
+               told.returncode == 6 and f"user {number} may not" in told.stderr.lower(),
+               (number, told.returncode, told.stderr))
     told = machine.ctl("ls", user="stranger")
     check.that("access: a user outside the group is refused with a message",
                told.returncode != 0 and "ermission denied" in told.stderr
