@@ -69,6 +69,20 @@ struct BundlePartTests {
     #expect(begun == [.source(b, 1), .run(2), nil])
   }
 
+  @Test func `a run that is held back does not hold back the work behind it`() {
+    var limits = HostLimits()
+    limits.effectsMax = 8
+    var requests = RequestTable(generation: 1, limits: limits)
+    #expect(requests.effectsOfUserMax == 6)
+    for waiter in [.run(1), .source(a, 0), .run(2)] as [RequestTable.Waiter] {
+      requests.wait(waiter)
+    }
+    let others = (0..<3).map { _ in requests.takeWaiter(but: [1]) }
+    #expect(others == [.source(a, 0), .run(2), nil])
+    let held = requests.takeWaiter()
+    #expect(held == .run(1))
+  }
+
   @Test func `sources that wait for a place begin in order, and wait once each`() {
     var limits = HostLimits()
     limits.continuousMax = 1

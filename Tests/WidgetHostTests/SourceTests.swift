@@ -382,18 +382,24 @@ struct SourceTests {
       data: {flag: false, n: 0}
       sources:
         loop: {timer: 1s, set: {flag: '\(endless)'}}
-      on: {click: [{set: {n: data.n + 1}}, {emit: done}]}
+      on:
+        click: [{set: {n: data.n + 1}}, {emit: done}]
+        spin: [{set: {flag: '\(endless)'}}, {emit: done}]
       """, limits: limits)
     #expect(scene.status("loop", "code") == .string("RESOURCE_EXHAUSTED"))
     scene.pass(.seconds(20))
     #expect(scene["flag"] == .bool(false))
-    // The allowance is used up; it comes back.
+    // The share of the user is used up; it comes back. Another user has a separate share.
     scene.pass(.seconds(1))
-    try scene.event("click")
+    for _ in 0..<5 { try scene.event("spin", uid: 1) }
+    try scene.event("click", uid: 1)
     #expect(scene["n"] == .int(0))
-    scene.time = HostTime(wall: scene.time.wall, uptime: scene.time.uptime + .seconds(100_000))
-    try scene.event("click")
+    try scene.event("click", uid: 2)
     #expect(scene["n"] == .int(1))
+    scene.tell(.sent(try need(scene.sentEvent()).id, 0))
+    scene.time = HostTime(wall: scene.time.wall, uptime: scene.time.uptime + .seconds(100_000))
+    try scene.event("click", uid: 1)
+    #expect(scene["n"] == .int(2))
   }
 
   @Test func `a value that data does not take is a failure, and nothing of it is set`() throws {

@@ -1,7 +1,9 @@
 /// The limits of a bundle. Every limit is per bundle unless it says otherwise. Work beyond a limit
-/// is refused or waits, and never takes anything from another bundle.
+/// is refused or waits, and never takes anything from another bundle. The users whose events cause
+/// the work share some limits; see `Sharer`.
 public struct HostLimits: Hashable, Sendable {
-  /// Files, programs and HTTP requests under way at once; more wait for their turn.
+  /// Files, programs and HTTP requests under way at once; more wait for their turn. The actions of
+  /// one user have at most three quarters of them.
   public var effectsMax = 16
   /// Continuous programs at once.
   public var continuousMax = 16
@@ -30,7 +32,8 @@ public struct HostLimits: Hashable, Sendable {
   public var depthMax = 8
   /// Steps of one trigger, those of the actions it calls included.
   public var stepsMax = 100
-  /// Triggers of a widget that wait for an earlier one, for each place in the file.
+  /// Triggers of a widget that wait for an earlier one, for each place in the file. If there are more,
+  /// users have equal shares.
   public var queuedMax = 16
   /// Actions of a widget under way at once.
   public var runsMax = 32
@@ -61,10 +64,12 @@ public struct HostLimits: Hashable, Sendable {
   public var othersShownMax = 5
   /// The maximum cost of one evaluation; see `CompiledExpression.evaluate`.
   public var evaluationCostMax = 1_000_000
-  /// The maximum cost of all evaluations together: at once, and per second on average.
+  /// The maximum cost of all evaluations together: at once, and per second on average. If several
+  /// users cause evaluations, each has an equal share.
   public var costBurst = 20_000_000
   public var costPerSecond = 5_000_000
-  /// The number of triggers that may fire: at once, and per second on average.
+  /// The number of triggers that may fire: at once, and per second on average. If several users cause
+  /// them, each has an equal share.
   public var triggersBurst = 200
   public var triggersPerSecond = 50
   /// The number of log lines for failures that events cause again: at once, and per second on

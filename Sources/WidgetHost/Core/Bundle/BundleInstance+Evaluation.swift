@@ -3,8 +3,8 @@ import WidgetExpression
 import WidgetModel
 
 // The values of expressions. Every evaluation has a budget, and all evaluations of a bundle share
-// an allowance. The evaluations of a bundle that computes too much fail for a while. Other bundles
-// are not affected.
+// an allowance, with equal shares for the users behind them. Evaluations above a share fail for a
+// while. Other users and other bundles are not affected.
 extension BundleInstance {
   func moment(
     _ id: WidgetID, event: Event? = nil, row: String = "", result: Value = .null,
@@ -24,19 +24,20 @@ extension BundleInstance {
     guard let facts = kinds[moment.widget.kind] else {
       throw Failure("NOT_FOUND", "the kind \(moment.widget.kind) was removed")
     }
-    let allowed = min(limits.evaluationCostMax, allowances.cost)
+    let sharer = sharer(of: moment.event)
+    let allowed = min(limits.evaluationCostMax, allowances.cost(for: sharer))
     guard allowed > 0 else { throw Failure.tooMuch(at: expression) }
     do throws(EvaluationError) {
       let (result, cost) = try expression.compiled.evaluateWithCost(
         facts.kind.scope.bindings(for: moment), budget: allowed)
       var remaining = allowed - cost
       let value = try Value(result, budget: &remaining)
-      allowances.spend(cost: allowed - remaining + 1)
+      allowances.spend(cost: allowed - remaining + 1, for: sharer)
       return value
     } catch {
       // The cost of a failed evaluation is unknown, except if it spent its whole budget.
       let isSpent = error.reason == .costExceeded
-      allowances.spend(cost: isSpent ? allowed : 1_000)
+      allowances.spend(cost: isSpent ? allowed : 1_000, for: sharer)
       // The rest of the allowance was not enough; the whole one may be.
       if isSpent, allowed < limits.evaluationCostMax { throw Failure.tooMuch(at: expression) }
       throw Failure(
@@ -100,7 +101,7 @@ extension BundleInstance {
 }
 
 extension Failure {
-  /// The allowance of the bundle is used up for now.
+  /// The share of the bundle's allowance is used up for now.
   fileprivate static func tooMuch(at expression: Expression) -> Failure {
     Failure(
       "RESOURCE_EXHAUSTED",

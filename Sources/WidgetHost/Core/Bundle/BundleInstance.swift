@@ -455,7 +455,7 @@ public struct BundleInstance: Sendable {
   }
 
   private mutating func startWaiting() {
-    while let next = requests.takeWaiter() {
+    while let next = requests.takeWaiter(but: runs.held(max: requests.effectsOfUserMax)) {
       switch next {
       case .source(let id, let index):
         if sources.leaveQueue(id, index) { read(id, index, isAsked: true) }

@@ -159,7 +159,11 @@ extension BundleInstance {
 
   /// Defers a step until there is room for its effect.
   private mutating func waitsForTurn(_ id: UInt64) -> Bool {
-    guard !requests.hasRoom, runs[id] != nil else { return false }
+    guard let run = runs[id] else { return false }
+    let isHeld =
+      run.sharer != .bundle
+      && runs.actingCount(of: run.sharer) >= requests.effectsOfUserMax
+    guard !requests.hasRoom || isHeld else { return false }
     runs.deferStep(id)
     requests.wait(.run(id))
     return true

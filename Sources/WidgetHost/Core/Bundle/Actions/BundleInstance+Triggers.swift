@@ -93,11 +93,17 @@ extension BundleInstance {
     guard let throttle = trigger.throttle, throttle > .zero else {
       return fire(index, of: event.widgetID, event)
     }
-    guard
-      queues.isThrottling(key)
-        || queues.throttledCount < limits.queuedMax * max(1, widgets.count)
-    else { return dropped(event.widgetID, event) }
-    replaced(queues.throttle(event, key))
+    let sharer = sharer(of: event)
+    if !queues.isThrottling(key),
+      queues.throttledCount >= limits.queuedMax * max(1, widgets.count)
+    {
+      guard let loser = queues.takeThrottled(for: sharer) else {
+        return dropped(event.widgetID, event)
+      }
+      timers.cancel(.throttle(loser.key))
+      dropped(loser.event.widgetID, loser.event)
+    }
+    replaced(queues.throttle(event, of: sharer, key))
     timers.set(.throttle(key), at: now.uptime + throttle)
   }
 
@@ -133,10 +139,12 @@ extension BundleInstance {
     guard !ending.contains(id) else { return noteEnding(of: event) }
     let key = QueueKey(widgetID: id, trigger: index)
     let firing = Firing(
-      event: event, row: event.flatMap { NodeID.rowKeys(of: $0.nodeID).last } ?? "")
-    guard allowances.takeFiring() else { return dropped(id, event) }
+      event: event, row: event.flatMap { NodeID.rowKeys(of: $0.nodeID).last } ?? "",
+      sharer: sharer(of: event))
+    guard allowances.takeFiring(for: firing.sharer) else { return dropped(id, event) }
     guard runs.isBusy(key) else { return start(key, firing, steps) }
-    if !queues.append(firing, to: key, max: limits.queuedMax) { dropped(id, event) }
+    let loser = queues.append(firing, to: key, max: limits.queuedMax)
+    if let loser { dropped(id, loser.event) }
   }
 
   private mutating func dropped(_ id: WidgetID, _ event: Event?) {
@@ -163,7 +171,7 @@ extension BundleInstance {
     runs.begin(
       Run(
         id: id, widgetID: key.widgetID, trigger: key.trigger, event: firing.event, row: firing.row,
-        frames: [Run.Frame(Action(steps: steps))],
+        sharer: firing.sharer, frames: [Run.Frame(Action(steps: steps))],
         chain: firing.event.flatMap { chains[$0.sequence] } ?? EventChain()))
     advance(id)
   }

@@ -56,6 +56,8 @@ struct Run: Sendable {
   let trigger: Int
   let event: Event?
   let row: String
+  /// Whose share of the bundle's places its effects take.
+  let sharer: Sharer
   fileprivate(set) var frames: [Frame]
   fileprivate(set) var stepCount = 0
   fileprivate(set) var wait = Wait.nothing
@@ -72,6 +74,9 @@ struct Run: Sendable {
   fileprivate(set) var chain = EventChain()
 
   var isDelayed: Bool { wait == .delay }
+
+  /// Whether an effect of the run is under way.
+  fileprivate var isActing: Bool { if case .request = wait { true } else { false } }
 
   /// The run's failures send no events, because its own event may report such a failure.
   var isAboutError: Bool { event?.name == "error" }
@@ -97,6 +102,21 @@ struct RunTable: Sendable {
     runs.values.contains {
       $0.widgetID == key.widgetID && $0.trigger == key.trigger && !$0.isDelayed
     }
+  }
+
+  /// The number of effects under way for a sharer.
+  func actingCount(of sharer: Sharer) -> Int {
+    runs.values.count { $0.isActing && $0.sharer == sharer }
+  }
+
+  /// The runs that wait for their turn, and whose user has at least `max` effects under way.
+  func held(max: Int) -> Set<UInt64> {
+    var acting: [Sharer: Int] = [:]
+    for run in runs.values where run.isActing { acting[run.sharer, default: 0] += 1 }
+    let held = runs.values.filter {
+      $0.wait == .turn && $0.sharer != .bundle && acting[$0.sharer, default: 0] >= max
+    }
+    return Set(held.map(\.id))
   }
 
   /// The numbers of the events of all runs.

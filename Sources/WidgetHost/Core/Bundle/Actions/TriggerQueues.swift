@@ -10,6 +10,7 @@ struct QueueKey: Hashable, Sendable {
 struct Firing: Sendable {
   let event: Event?
   let row: String
+  let sharer: Sharer
 }
 
 /// A trigger for the events of one node.
@@ -23,15 +24,28 @@ struct ThrottleKey: Hashable, Sendable {
 /// for the end of a throttle.
 struct TriggerQueues: Sendable {
   private var firings: [QueueKey: [Firing]] = [:]
-  private var throttled: [ThrottleKey: Event] = [:]
+  private var throttled: [ThrottleKey: Throttled] = [:]
 
-  /// Lets a firing wait.
+  private struct Throttled: Sendable {
+    let event: Event
+    let sharer: Sharer
+  }
+
+  /// Lets a firing wait. If too many firings wait already, it can take the place of one whose sharer
+  /// has more places.
   ///
-  /// - Returns: false if too many firings wait already.
-  mutating func append(_ firing: Firing, to key: QueueKey, max: Int) -> Bool {
-    guard firings[key, default: []].count < max else { return false }
+  /// - Returns: the firing that has no place: this one or the other one; nil if both have places.
+  mutating func append(_ firing: Firing, to key: QueueKey, max: Int) -> Firing? {
+    let queue = firings[key] ?? []
+    var loser: Firing?
+    if queue.count >= max {
+      guard let index = Sharer.loser(among: queue.map(\.sharer), for: firing.sharer) else {
+        return firing
+      }
+      loser = firings[key]?.remove(at: index)
+    }
     firings[key, default: []].append(firing)
-    return true
+    return loser
   }
 
   /// Takes the firing that has waited longest.
@@ -60,13 +74,24 @@ struct TriggerQueues: Sendable {
   /// Lets an event wait for the end of its throttle.
   ///
   /// - Returns: the event that it replaces; nil if there is none.
-  mutating func throttle(_ event: Event, _ key: ThrottleKey) -> Event? {
-    throttled.updateValue(event, forKey: key)
+  mutating func throttle(_ event: Event, of sharer: Sharer, _ key: ThrottleKey) -> Event? {
+    throttled.updateValue(Throttled(event: event, sharer: sharer), forKey: key)?.event
   }
 
   /// Takes the event that waits for the end of a throttle.
   mutating func takeThrottled(_ key: ThrottleKey) -> Event? {
-    throttled.removeValue(forKey: key)
+    throttled.removeValue(forKey: key)?.event
+  }
+
+  /// Takes the newest throttled event of the sharer with the most, for one of a sharer with fewer.
+  ///
+  /// - Returns: nil if the newcomer has as many.
+  mutating func takeThrottled(for newcomer: Sharer) -> (key: ThrottleKey, event: Event)? {
+    let all = throttled.sorted { $0.value.event.sequence < $1.value.event.sequence }
+    guard let index = Sharer.loser(among: all.map { $0.value.sharer }, for: newcomer),
+      let event = takeThrottled(all[index].key)
+    else { return nil }
+    return (all[index].key, event)
   }
 
   /// Forgets the throttled events of a widget.
@@ -76,7 +101,7 @@ struct TriggerQueues: Sendable {
 
   /// The numbers of all events that wait.
   var events: Set<UInt64> {
-    var events = Set(throttled.values.map(\.sequence))
+    var events = Set(throttled.values.map(\.event.sequence))
     for queue in firings.values { events.formUnion(queue.compactMap(\.event?.sequence)) }
     return events
   }

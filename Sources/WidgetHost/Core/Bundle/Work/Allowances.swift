@@ -1,12 +1,12 @@
 /// What a bundle may still do: compute, fire triggers, and repeat reports of failures.
 struct Allowances: Sendable {
-  private var costs: Allowance
-  private var firings: Allowance
+  private var costs: FairAllowance<Sharer>
+  private var firings: FairAllowance<Sharer>
   private var reports: Allowance
 
   init(_ limits: HostLimits) {
-    costs = Allowance(burst: limits.costBurst, perSecond: limits.costPerSecond)
-    firings = Allowance(burst: limits.triggersBurst, perSecond: limits.triggersPerSecond)
+    costs = FairAllowance(burst: limits.costBurst, perSecond: limits.costPerSecond)
+    firings = FairAllowance(burst: limits.triggersBurst, perSecond: limits.triggersPerSecond)
     reports = Allowance(burst: limits.repeatsBurst, perSecond: limits.repeatsPerSecond)
   }
 
@@ -17,23 +17,21 @@ struct Allowances: Sendable {
   }
 
   /// The cost that evaluations may still have. Not positive if earlier ones have spent it.
-  var cost: Int { Int(costs.available) }
+  func cost(for sharer: Sharer) -> Int { Int(costs.available(to: sharer)) }
 
-  mutating func spend(cost: Int) { costs.take(cost) }
+  mutating func spend(cost: Int, for sharer: Sharer) { costs.take(cost, by: sharer) }
 
   /// Takes the allowance for a firing of a trigger.
   ///
   /// - Returns: false if nothing is left.
-  mutating func takeFiring() -> Bool { Allowances.takeOne(&firings) }
+  mutating func takeFiring(for sharer: Sharer) -> Bool { firings.takeOne(by: sharer) }
 
   /// Takes the allowance for a report of a failure that an event has caused again.
   ///
   /// - Returns: false if nothing is left.
-  mutating func takeReport() -> Bool { Allowances.takeOne(&reports) }
-
-  private static func takeOne(_ allowance: inout Allowance) -> Bool {
-    guard allowance.available >= 1 else { return false }
-    allowance.take(1)
+  mutating func takeReport() -> Bool {
+    guard reports.available >= 1 else { return false }
+    reports.take(1)
     return true
   }
 }

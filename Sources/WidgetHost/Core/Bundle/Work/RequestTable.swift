@@ -31,6 +31,9 @@ struct RequestTable: Sendable {
 
   private let generation: UInt64
   private let effectsMax: Int
+  /// The maximum number of effects that the actions of one user have under way. A part of the room
+  /// stays free for sources and for other users.
+  let effectsOfUserMax: Int
   private var lastNumber: UInt64 = 0
   private var purposes: [RequestID: Purpose] = [:]
   private var waiting: [Waiter] = []
@@ -49,6 +52,7 @@ struct RequestTable: Sendable {
   init(generation: UInt64, limits: HostLimits) {
     self.generation = generation
     effectsMax = limits.effectsMax
+    effectsOfUserMax = limits.effectsMax - limits.effectsMax / 4
     continuousMax = limits.continuousMax
   }
 
@@ -119,8 +123,14 @@ struct RequestTable: Sendable {
   mutating func wait(_ waiter: Waiter) { waiting.append(waiter) }
 
   /// The first work that waited, if there is room for it now.
-  mutating func takeWaiter() -> Waiter? {
-    waiting.isEmpty || !hasRoom ? nil : waiting.removeFirst()
+  ///
+  /// - Parameter held: the runs that wait although there is room.
+  mutating func takeWaiter(but held: Set<UInt64> = []) -> Waiter? {
+    guard hasRoom else { return nil }
+    let first = waiting.firstIndex { waiter in
+      if case .run(let id) = waiter { !held.contains(id) } else { true }
+    }
+    return first.map { waiting.remove(at: $0) }
   }
 
   /// Forgets the waiting sources of a widget.

@@ -1,0 +1,34 @@
+import WidgetModel
+
+/// Whose share of the bundle's limits some work counts for.
+enum Sharer: Hashable, Sendable {
+  /// The bundle itself: sources, and triggers that fire because of the time.
+  case bundle
+  /// The user who sent the event, or the first one of the events that led to it.
+  case user(UInt32)
+  /// An event under the host's name that no known user has caused. Any client can claim this name, so
+  /// each user has a separate share.
+  case steps(UInt32)
+
+  /// Finds the one who gives a place to a newcomer: the last one of the sharer with the most places.
+  ///
+  /// - Parameter sharers: the sharers of the taken places, the oldest first.
+  /// - Returns: an index in `sharers`; nil if the newcomer would then have more than that sharer.
+  static func loser(among sharers: [Sharer], for newcomer: Sharer) -> Int? {
+    var counts: [Sharer: Int] = [:]
+    for sharer in sharers { counts[sharer, default: 0] += 1 }
+    guard let most = counts.values.max(), counts[newcomer, default: 0] + 1 < most else {
+      return nil
+    }
+    return sharers.lastIndex { counts[$0] == most }
+  }
+}
+
+extension BundleInstance {
+  /// Whose share the work for an event counts for.
+  func sharer(of event: Event?) -> Sharer {
+    guard let event else { return .bundle }
+    if let uid = user(behind: event) { return .user(uid) }
+    return .steps(event.origin.uid)
+  }
+}
