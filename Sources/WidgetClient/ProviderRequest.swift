@@ -73,6 +73,8 @@ public struct ProviderSnapshotRequest: Hashable, Sendable {
   public let parameters: ValueMap
   /// Whether an owner asks. Other callers can choose any parameters, too.
   public let isByOwner: Bool
+  /// The user who asks.
+  public let uid: UInt32
   let id: UInt64
   /// The number of the session: 1 for the first one that was opened.
   let generation: Int
@@ -82,6 +84,7 @@ public struct ProviderSnapshotRequest: Hashable, Sendable {
     family = request.family
     parameters = request.parameters
     isByOwner = request.isByOwner
+    uid = request.uid
     id = request.id
     self.generation = generation
   }

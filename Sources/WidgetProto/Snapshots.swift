@@ -13,11 +13,15 @@ public struct SnapshotRequest: Hashable, Sendable {
   public var parameters: ValueMap
   /// Whether an owner asks.
   public var isByOwner: Bool
+  /// The user who asks.
+  public var uid: UInt32
 
   public init(
-    id: UInt64, kind: KindName, family: Family, parameters: ValueMap = [:], isByOwner: Bool = false
+    id: UInt64, kind: KindName, family: Family, parameters: ValueMap = [:], isByOwner: Bool = false,
+    uid: UInt32 = 0
   ) {
     self.isByOwner = isByOwner
+    self.uid = uid
     self.id = id
     self.kind = kind
     self.family = family
@@ -31,7 +35,7 @@ extension SnapshotRequest: ConvertibleMessage {
       id: c.pointee.id, kind: try reader.kind("kind", c.pointee.kind),
       family: Family(number: c.pointee.family.rawValue) ?? .medium,
       parameters: try reader.values("parameters", c.pointee.n_parameters, c.pointee.parameters),
-      isByOwner: c.pointee.by_owner != 0)
+      isByOwner: c.pointee.by_owner != 0, uid: c.pointee.uid)
   }
 
   func fill(
@@ -41,6 +45,7 @@ extension SnapshotRequest: ConvertibleMessage {
     c.pointee.kind = try writer.string("kind", kind.rawValue)
     c.pointee.family = Widgetd__V1__Family(family)
     c.pointee.by_owner = isByOwner ? 1 : 0
+    c.pointee.uid = uid
     c.pointee.n_parameters = parameters.count
     c.pointee.parameters = try writer.entries(
       "parameters", parameters, of: Widgetd__V1__SnapshotRequest__ParametersEntry.self)

@@ -36,10 +36,13 @@ struct PreviewTests {
       }
     }
 
-    mutating func ask(_ number: UInt64 = 1, _ parameters: ValueMap = [:], isOwner: Bool = true) {
+    mutating func ask(
+      _ number: UInt64 = 1, _ parameters: ValueMap = [:], uid: UInt32 = 1, isOwner: Bool = true
+    ) {
       generation += 1
       let question = SnapshotQuestion(
-        number: number, kind: kind, family: .small, parameters: parameters, isOwner: isOwner)
+        number: number, kind: kind, family: .small, parameters: parameters, uid: uid,
+        isOwner: isOwner)
       let instance = bundle.preview(generation: generation, seed: 1)
       take(previews.begin(question, in: SessionID(number: 1), of: bundle, instance, at: time))
     }
@@ -229,5 +232,43 @@ struct PreviewTests {
     desk.pass(.seconds(1))
     desk.ask(8, isOwner: false)
     #expect(desk.answers[8] == nil)
+  }
+
+  @Test func `a user who asks for many snapshots leaves other users their quota and their places`()
+    throws
+  {
+    var limits = HostLimits()
+    (limits.snapshotsMax, limits.snapshotsBurst) = (8, 3)
+    var desk = try Desk(
+      "{data: {n: 0}, sources: {a: {command: [x], set: {n: result}}}}", permissions: Self.commands,
+      limits: limits)
+    // One user has two of the four places.
+    for number in 1...3 { desk.ask(UInt64(number), uid: 1, isOwner: false) }
+    desk.ask(4, uid: 2, isOwner: false)
+    #expect(desk.answers[2] == nil && desk.failure(3)?.code == "RESOURCE_EXHAUSTED")
+    #expect(desk.answers[4] == nil)
+    desk.stop()
+    for number in 11...12 {
+      desk.ask(UInt64(number), uid: 1, isOwner: false)
+      desk.stop()
+    }
+    #expect(desk.failure(11)?.code == "ABORTED")
+    #expect(desk.failure(12)?.message == "too many snapshots were made; try again later")
+    desk.ask(13, uid: 2, isOwner: false)
+    #expect(desk.answers[13] == nil)
+  }
+
+  @Test func `many users together have a quota for snapshots`() throws {
+    var limits = HostLimits()
+    (limits.snapshotsBurst, limits.snapshotsUsersMax) = (1, 2)
+    var desk = try Desk(
+      "{data: {n: 0}, sources: {a: {command: [x], set: {n: result}}}}", permissions: Self.commands,
+      limits: limits)
+    for user in 1...100 {
+      desk.ask(UInt64(user), uid: UInt32(user), isOwner: false)
+      desk.stop()
+    }
+    let made = desk.answers.keys.filter { desk.failure($0)?.code == "ABORTED" }
+    #expect(made.count == FairAllowance<UInt32>.sharersMax + 1)
   }
 }

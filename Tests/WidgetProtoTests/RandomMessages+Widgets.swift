@@ -106,7 +106,7 @@ extension RandomMessages {
   mutating func timelineMessages() -> [Sample] {
     let snapshot = SnapshotRequest(
       id: number(), kind: kind(), family: pick(Family.allCases), parameters: map(),
-      isByOwner: flag())
+      isByOwner: flag(), uid: pick([0, 1, .max]))
     let answer = ProvideSnapshot(
       id: number(), snapshotRequestID: number(),
       outcome: flag() ? .data(SnapshotData(data: map(), entry: map())) : .error(error()))

@@ -105,6 +105,7 @@ extension Providers {
           throw TestFault("no request")
         }
         #expect(question.isByOwner == (number < 128))
+        #expect(question.uid == (number < 128 ? geteuid() : geteuid() + 1))
         questions.append(question)
       }
       // An answer frees a place.

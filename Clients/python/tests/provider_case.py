@@ -68,6 +68,7 @@ class ProviderCase(unittest.TestCase):
                 family=pb.FAMILY_SMALL,
                 parameters={"n": value(id)},
                 by_owner=id == 2,
+                uid=7,
             )
         )
 

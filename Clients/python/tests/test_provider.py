@@ -142,7 +142,9 @@ class ProviderTest(ProviderCase):
         self.want(session, 1)
         self.want(session, 2)
         first, second = next(provider), next(provider)
-        self.assertEqual(first, widgetd.SnapshotRequest("k", widgetd.Family.SMALL, {"n": 1}, 1, 1))
+        self.assertEqual(
+            first, widgetd.SnapshotRequest("k", widgetd.Family.SMALL, {"n": 1}, 1, 1, uid=7)
+        )
         self.assertEqual((first.by_owner, second.by_owner), (False, True))
         for make, id, outcome in (
             (lambda: provider.answer_snapshot(second, {"n": 5}, {"level": 7}), 2, "data"),

@@ -62,6 +62,8 @@ class SnapshotRequest:
     generation: int = field(repr=False)
     #: Whether an owner asks. Other callers can choose any parameters, too.
     by_owner: bool = False
+    #: The user who asks.
+    uid: int = 0
 
 
 @dataclass(frozen=True)

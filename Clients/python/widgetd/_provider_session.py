@@ -282,6 +282,7 @@ class Session:
                     wanted.id,
                     self.generation,
                     wanted.by_owner,
+                    wanted.uid,
                 )
             )
         elif which == "removed":

@@ -293,7 +293,7 @@ private final class ClientSession: DaemonSession {
       open[lastNumber] = request
       return SnapshotQuestion(
         number: lastNumber, kind: request.kind, family: request.family,
-        parameters: request.parameters, isOwner: request.isByOwner)
+        parameters: request.parameters, uid: request.uid, isOwner: request.isByOwner)
     }
   }
 

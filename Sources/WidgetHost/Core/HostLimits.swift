@@ -110,12 +110,15 @@ public struct HostLimits: Hashable, Sendable {
   public var traceInterval = Duration.milliseconds(100)
 
   /// Limits of snapshots. The time for all sources of one snapshot, which is shorter than the
-  /// daemon's wait. The number at once; callers who are not owners may use half of them. For these
-  /// callers, the number in a burst, and per second on average.
+  /// daemon's wait. The number at once; callers who are not owners may use half of them, and each of
+  /// these users a quarter. For each of these users, the number in a burst, and per second on
+  /// average. The number of users who can have these numbers side by side; more users have equal
+  /// shares.
   public var snapshotTimeout = Duration.milliseconds(1_800)
   public var snapshotsMax = 8
   public var snapshotsBurst = 8
   public var snapshotsPerSecond = 1
+  public var snapshotsUsersMax = 4
 
   /// After the daemon has refused a bundle: the interval of checks whether the owners of its kinds
   /// and widgets have changed, and the interval of retries in any case.

@@ -30,12 +30,14 @@ struct Previews: Sendable {
   private let limits: HostLimits
   /// By the generation of the preview.
   private var previews: [UInt64: Preview] = [:]
-  /// The number of questions that callers who are not owners may still ask.
-  private var allowance: Allowance
+  /// The number of questions that callers who are not owners may still ask, by their users.
+  private var allowance: FairAllowance<UInt32>
 
   init(_ limits: HostLimits) {
     self.limits = limits
-    allowance = Allowance(burst: limits.snapshotsBurst, perSecond: limits.snapshotsPerSecond)
+    allowance = FairAllowance(
+      burst: limits.snapshotsBurst, perSecond: limits.snapshotsPerSecond,
+      fullShares: limits.snapshotsUsersMax)
   }
 
   /// Whether a generation is that of a preview.
@@ -62,7 +64,7 @@ struct Previews: Sendable {
       }
       // A part of the room is reserved for owners.
       let max = question.isOwner ? limits.snapshotsMax : limits.snapshotsMax / 2
-      guard previews.count < max else {
+      guard previews.count < max, question.isOwner || hasRoom(for: question.uid) else {
         throw Failure("RESOURCE_EXHAUSTED", "too many snapshots are being made; try again")
       }
       if !question.isOwner {
@@ -73,10 +75,9 @@ struct Previews: Sendable {
               + "a widget")
         }
         allowance.refill(at: now.uptime)
-        guard allowance.available >= 1 else {
+        guard allowance.takeOne(by: question.uid) else {
           throw Failure("RESOURCE_EXHAUSTED", "too many snapshots were made; try again later")
         }
-        allowance.take(1)
       }
       let generation = instance.generation
       previews[generation] = Preview(
@@ -86,6 +87,13 @@ struct Previews: Sendable {
     } catch {
       return [.answer(question, of: bundle.generation, session, .failure(error))]
     }
+  }
+
+  /// Whether a user who is no owner can have another preview. A part of the room stays free for other
+  /// users.
+  private func hasRoom(for uid: UInt32) -> Bool {
+    let count = previews.values.count { !$0.question.isOwner && $0.question.uid == uid }
+    return count < max(1, limits.snapshotsMax / 4)
   }
 
   /// Something happened to a preview.

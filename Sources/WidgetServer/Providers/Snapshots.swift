@@ -90,7 +90,7 @@ final class Snapshots {
       .snapshotRequest(
         SnapshotRequest(
           id: number, kind: request.kind, family: asked.family ?? .medium,
-          parameters: asked.parameters, isByOwner: responder.level >= .owner)))
+          parameters: asked.parameters, isByOwner: responder.level >= .owner, uid: uid)))
   }
 
   /// Checks at a time whether a call has waited too long.

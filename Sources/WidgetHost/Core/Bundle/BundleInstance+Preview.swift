@@ -9,17 +9,21 @@ public struct SnapshotQuestion: Hashable, Sendable {
   public let family: Family
   /// With the defaults.
   public let parameters: ValueMap
+  /// The user who asks.
+  public let uid: UInt32
   /// Whether an owner asks. Others may not choose the parameters, because programs and servers get
   /// them.
   public let isOwner: Bool
 
   public init(
-    number: UInt64, kind: KindName, family: Family, parameters: ValueMap, isOwner: Bool
+    number: UInt64, kind: KindName, family: Family, parameters: ValueMap, uid: UInt32,
+    isOwner: Bool
   ) {
     self.number = number
     self.kind = kind
     self.family = family
     self.parameters = parameters
+    self.uid = uid
     self.isOwner = isOwner
   }
 }

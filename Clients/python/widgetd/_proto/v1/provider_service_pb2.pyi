@@ -319,12 +319,14 @@ class SnapshotRequest(_message.Message):
     ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
     by_owner: bool
     family: _widget_pb2.Family
     id: int
     kind: str
     parameters: _containers.MessageMap[str, _value_pb2.Value]
-    def __init__(self, id: _Optional[int] = ..., kind: _Optional[str] = ..., family: _Optional[_Union[_widget_pb2.Family, str]] = ..., parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., by_owner: bool = ...) -> None: ...
+    uid: int
+    def __init__(self, id: _Optional[int] = ..., kind: _Optional[str] = ..., family: _Optional[_Union[_widget_pb2.Family, str]] = ..., parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., by_owner: bool = ..., uid: _Optional[int] = ...) -> None: ...
 
 class DataRequestReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__: tuple[str, ...] = ()

@@ -2633,7 +2633,7 @@ const ProtobufCMessageDescriptor widgetd__v1__snapshot_request__parameters_entry
   (ProtobufCMessageInit) widgetd__v1__snapshot_request__parameters_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__snapshot_request__field_descriptors[5] =
+static const ProtobufCFieldDescriptor widgetd__v1__snapshot_request__field_descriptors[6] =
 {
   {
     "id",
@@ -2695,6 +2695,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__snapshot_request__field_descr
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "uid",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SnapshotRequest, uid),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__snapshot_request__field_indices_by_name[] = {
   4,   /* field[4] = by_owner */
@@ -2702,11 +2714,12 @@ static const unsigned widgetd__v1__snapshot_request__field_indices_by_name[] = {
   0,   /* field[0] = id */
   1,   /* field[1] = kind */
   3,   /* field[3] = parameters */
+  5,   /* field[5] = uid */
 };
 static const ProtobufCIntRange widgetd__v1__snapshot_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__snapshot_request__descriptor =
 {
@@ -2716,7 +2729,7 @@ const ProtobufCMessageDescriptor widgetd__v1__snapshot_request__descriptor =
   "Widgetd__V1__SnapshotRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__SnapshotRequest),
-  5,
+  6,
   widgetd__v1__snapshot_request__field_descriptors,
   widgetd__v1__snapshot_request__field_indices_by_name,
   1,  widgetd__v1__snapshot_request__number_ranges,

@@ -426,10 +426,11 @@ struct  Widgetd__V1__SnapshotRequest
   size_t n_parameters;
   Widgetd__V1__SnapshotRequest__ParametersEntry **parameters;
   protobuf_c_boolean by_owner;
+  uint32_t uid;
 };
 #define WIDGETD__V1__SNAPSHOT_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__snapshot_request__descriptor) \
-    , 0, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL, 0 }
+    , 0, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL, 0, 0 }
 
 
 typedef enum {
