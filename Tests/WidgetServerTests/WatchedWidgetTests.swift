@@ -88,6 +88,54 @@ import WidgetStorage
     #expect(watched["p"].ids == [try .make("w0")])
   }
 
+  /// A store with `w0`, `a0` and `a1`, which show `w0`, and others, which show `a0` and `a1`.
+  private static func layers(_ count: Int) throws -> WidgetStore {
+    var store = try store(1)
+    let fields = ["first", "second"]
+    let pair = Kind(
+      name: try .make("pair"),
+      data: fields.map { Field(name: $0, type: .string, defaultValue: .string("")) },
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "pair", type: .stack,
+            children: fields.map {
+              NodeTemplate(id: $0, type: .embed, properties: ["widget": Binding("data.\($0)")])
+            }))
+      ])
+    let caller = Caller(uid: 0, pid: 0, client: "")
+    _ = try store.apply(
+      .applyKinds(KindDeclaration(provider: "test", kinds: [pair])), by: caller, at: .epoch)
+    let upper = (0..<count).map { ("b\($0)", ["a0", "a1"]) }
+    for (id, shown) in [("a0", ["w0"]), ("a1", ["w0"])] + upper {
+      var data = ValueMap()
+      for (field, other) in zip(fields, shown) { data[field] = .string(other) }
+      _ = try store.apply(
+        .create(WidgetSpec(id: try .make(id), kind: pair.name, data: data)), by: caller,
+        at: .epoch)
+    }
+    _ = store.settleEmbeds(at: .epoch)
+    return store
+  }
+
+  @Test func `each link to a widget counts in the cost of its test`() throws {
+    let store = try Self.layers(10)
+    var cost = 0
+    #expect(
+      !WatchedSelectors().select(try .make("w0"), try .make("gauge"), in: store, cost: &cost))
+    // The tests of 13 widgets, 2 links to `w0`, and 10 links each to `a0` and `a1`.
+    #expect(cost == 13 + 2 + 20)
+  }
+
+  @Test func `a widget that very many others show counts as watched, after few tests`() throws {
+    let store = try Self.layers(200)
+    var cost = 0
+    #expect(WatchedSelectors().select(try .make("w0"), try .make("gauge"), in: store, cost: &cost))
+    #expect(cost <= 1 + 2 * 2)
+    // Nobody shows one of these.
+    #expect(!WatchedSelectors().select(try .make("b0"), try .make("pair"), in: store, cost: &cost))
+  }
+
   @Test func `a pass over many widgets and selectors stops at the limit of a turn`() throws {
     let store = try Self.store(200)
     var selectors = WatchedSelectors()

@@ -74,25 +74,29 @@ struct WatchedSelectors {
   }
 
   /// Whether a selector matches an existing widget, or one that shows it in an embed. Adds the cost
-  /// of the tests to `cost`.
+  /// of the tests to `cost`. Each link from another widget costs 1, too.
   func select(
     _ id: WidgetID, _ kind: KindName, in store: borrowing WidgetStore, cost: inout Int
   ) -> Bool {
     let costMax = cost + WatchedSelectors.widgetCostMax
     if selectAlone(id, kind, in: store, cost: &cost, atMost: costMax) { return true }
-    var above = store.embedders(of: id)
-    guard !above.isEmpty else { return false }
-    var waiting = Array(above)
-    above.insert(id)
+    guard !store.embedders(of: id).isEmpty else { return false }
+    var above: Set<WidgetID> = [id]
+    var waiting = [id]
     while let next = waiting.popLast() {
+      // The set of the store stays without a copy, because it can have all widgets.
+      let embedders = store.embedders(of: next)
       // Above this number, the widget counts as watched.
-      guard above.count <= WatchedSelectors.embeddersMax else { return true }
-      if let kind = store.kind(of: next),
-        selectAlone(next, kind, in: store, cost: &cost, atMost: costMax)
-      {
-        return true
-      }
-      for further in store.embedders(of: next) where above.insert(further).inserted {
+      guard embedders.count <= WatchedSelectors.embeddersMax else { return true }
+      for further in embedders {
+        cost += 1
+        guard above.insert(further).inserted else { continue }
+        guard above.count <= WatchedSelectors.embeddersMax else { return true }
+        if let kind = store.kind(of: further),
+          selectAlone(further, kind, in: store, cost: &cost, atMost: costMax)
+        {
+          return true
+        }
         waiting.append(further)
       }
     }
