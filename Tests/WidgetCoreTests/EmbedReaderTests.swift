@@ -170,6 +170,56 @@ struct EmbedReaderTests: EmbedSuite {
     #expect(store.readingCost - costBefore < 2_000)
   }
 
+  /// A kind whose inline content shows these widgets, or 20 labels if there are none.
+  private static func layer(_ name: String, showing others: [String]) throws -> Kind {
+    func label(_ id: String) -> NodeTemplate {
+      NodeTemplate(id: id, type: .label, properties: ["text": Binding(value: .string("-"))])
+    }
+    let embeds = others.enumerated().map { index, other in
+      NodeTemplate(
+        id: "embed\(index)", type: .embed, properties: ["widget": Binding(value: .string(other))])
+    }
+    let labels = (0..<20).map { label("label\($0)") }
+    return Kind(
+      name: try #require(KindName(name)),
+      content: [
+        ContentTemplate(
+          families: [.inline],
+          root: NodeTemplate(
+            id: "line", type: .stack, children: others.isEmpty ? labels : embeds)),
+        ContentTemplate(root: label("text")),
+      ])
+  }
+
+  @Test(arguments: [5_000, 150_000])
+  func `constant embeds of embeds stop at the limit of the cost`(costMax: Int) throws {
+    let middle = (0..<8).map { "a\($0)" }
+    let lowest = Dictionary(
+      uniqueKeysWithValues: middle.map { id in (id, (0..<8).map { "\(id).b\($0)" }) })
+    var kinds = [
+      try Self.layer("root", showing: middle), try Self.layer("leaf", showing: []),
+    ]
+    for id in middle { kinds.append(try Self.layer(id, showing: lowest[id] ?? [])) }
+    var store = try store(kinds, limits: .with { $0.contentCostMax = costMax })
+    try store.create("root", kind: "root")
+    for id in middle {
+      try store.create(WidgetID(stringLiteral: id), kind: try #require(KindName(id)))
+      for inner in lowest[id] ?? [] {
+        try store.create(WidgetID(stringLiteral: inner), kind: "leaf")
+      }
+    }
+    settle(&store)
+    let costBefore = store.readingCost
+    let content = try #require(store.widget("root", taking: .family(.inline))?.content)
+    let cost = store.readingCost - costBefore
+    // 64 contents of 21 nodes.
+    let whole = 64 * 21 * ContentEvaluation.nodeCost
+    #expect(costMax < whole ? cost < 3 * costMax : cost > whole)
+    let limited = content.nodes.filter { $0.problem.contains("content_cost_max (\(costMax))") }
+    #expect(limited.isEmpty == (costMax > whole))
+    #expect(content["embed0"]?.problem == "")
+  }
+
   // MARK: - Content for one answer
 
   @Test func `a preview shows the other widget, and leaves no links`() throws {

@@ -80,6 +80,12 @@ struct EmbedSource {
     guard look.level < EmbedSource.depthMax else { return .hidden }
     guard id != outer else { return .failure("The widget \"\(id)\" would show itself.") }
     guard let record = record(id) else { return .failure("There is no widget \"\(id)\".") }
+    // The work after this point is bounded, so one check exceeds the limit by one content at most.
+    guard look.cost < limits.contentCostMax else {
+      return .failure(
+        "The embeds cost more together than content_cost_max (\(limits.contentCostMax)) allows; "
+          + "show fewer or smaller widgets.")
+    }
     switch links.reach(from: id, to: outer, spending: &look.cost) {
     case .circle:
       let verb = record.kind == .smartStack ? "can show" : "shows"
@@ -108,7 +114,8 @@ struct EmbedSource {
       content = EmbedSource.cut(content)
       depth = EmbedSource.depthMax - 1
     }
-    look.cost += content.nodes.count
+    // The embed makes each node again.
+    look.cost += content.nodes.count * ContentEvaluation.nodeCost
     let problem = problem(of: record)
     guard !record.presence.isEnabled || record.isPlain else {
       return .content(content, depth: depth, problem: problem)
