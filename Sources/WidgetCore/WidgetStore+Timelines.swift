@@ -148,14 +148,14 @@ extension WidgetStore {
     for entry in entries {
       let draft = record.draft { $0.moment = $0.moment?.showing(entry) }
       let made = content == .none ? nil : self.content(of: draft, content)
-      let embeds = made?.embedRequests ?? []
+      let embeds = made?.table.embedRequests ?? []
       if entry.date <= start {
         followed = embeds
       } else if page.newEmbedDate == nil, !embeds.isSubset(of: followed) {
         page.newEmbedDate = entry.date
       }
-      page.entries.append(shown(entry, made?.content, to: reader))
-      reader.meter.add(cost: made?.cost ?? 0, bytes: made?.bytes ?? 0)
+      page.entries.append(shown(entry, made?.table.content, to: reader))
+      reader.meter.add(cost: made?.cost ?? 0, bytes: made?.table.bytes ?? 0)
       records.familyUsage.readingCost += made?.cost ?? 0
       guard reader.isFull(with: 0, bytesMax: WidgetStore.previewBytesMax) else { continue }
       page.hasMore = page.hasMore || page.entries.count < entries.count
@@ -193,17 +193,19 @@ extension WidgetStore {
     return ShownEntry(entry: entry, content: content.map(Redaction.redacted))
   }
 
-  private func content(of draft: Record, _ choice: ContentChoice) -> ContentTable? {
+  /// The content of a draft, and its cost with that of its embeds. Nil if it has none.
+  private func content(
+    of draft: Record, _ choice: ContentChoice
+  ) -> (table: ContentTable, cost: Int)? {
     let family = choice.family ?? draft.family
     guard let program = ContentMaker.program(of: draft.kind, for: family, in: schemas) else {
       return nil
     }
     var table = ContentTable(
       program, of: draft, as: family == draft.family ? nil : family, limits: limits)
-    if program.hasEmbeds {
-      records.familyUsage.readingCost += embedSource.resolveOnce(&table, of: draft, as: family)
-    }
-    return table
+    var cost = table.cost
+    if program.hasEmbeds { cost += embedSource.resolveOnce(&table, of: draft, as: family) }
+    return (table, cost)
   }
 
   /// A preview of an instance of a kind with some data; without data, with the kind's sample.
@@ -232,7 +234,7 @@ extension WidgetStore {
     }
     return Preview(
       kind: kind, family: record.family, parameters: spec.parameters, data: spec.data,
-      content: content(of: shown, .own)?.content, isSample: data == nil,
+      content: content(of: shown, .own)?.table.content, isSample: data == nil,
       reason: parameters == nil ? schema.missingParameter(of: spec) ?? "" : "")
   }
 

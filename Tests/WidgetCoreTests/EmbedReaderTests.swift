@@ -259,6 +259,26 @@ struct EmbedReaderTests: EmbedSuite {
     #expect(store.embedders(of: "d") == ["s"])
   }
 
+  @Test func `the embeds of future entries count in the cost that ends a page`() throws {
+    var store = try store([Self.slide, Self.counter], limits: .with { $0.contentCostMax = 1_000 })
+    try store.create("c", kind: "counter")
+    try store.create("s", kind: "slide")
+    let entries = (0..<10).map {
+      TimelineEntry(date: .at(Int64($0)), values: ["widget": .string("c")])
+    }
+    try store.run(
+      .update("s", WidgetPatch(timeline: .some(Timeline(entries: entries, policy: .never)))))
+    settle(&store)
+    let costBefore = store.readingCost
+    let page = try #require(store.timeline(of: "s", from: .at(0), limit: 10, taking: .own))
+    let cost = store.readingCost - costBefore
+    #expect((2..<8).contains(page.entries.count) && page.hasMore)
+    #expect(page.entries.allSatisfy { $0.content?["inner::count"] != nil })
+    // More than half of the limit, by the last entry.
+    let last = cost / page.entries.count
+    #expect((501...501 + last).contains(cost))
+  }
+
   @Test(
     arguments: [("c", "medium", nil), ("d", "medium", 10), ("c", "inline", 10)]
       as [(String, String, Int64?)])
