@@ -164,6 +164,11 @@ extension WidgetStore {
     return page
   }
 
+  /// The date of a widget's next entry, or of the next choice of a stack. Nil if there is none. O(1).
+  public func nextTime(of id: WidgetID) -> Timestamp? {
+    slot(of: id).flatMap { records[$0]?.moment?.status.nextTime }
+  }
+
   /// The entries that a widget shows after its current one. Nil if it has neither a timeline nor a
   /// schedule. See `timeline(of:from:limit:taking:)`.
   public func upcoming(

@@ -123,6 +123,39 @@ import WidgetTimers
     }
   }
 
+  /// A search for the date of an embed costs more than 20 steps.
+  @Test(arguments: [20, 150_000])
+  func `the daemon wakes at each change if the search in embeds costs too much`(
+    _ costMax: Int
+  ) async throws {
+    let limits = ServerLimits.with { $0.store.contentCostMax = costMax }
+    try await withServer(limits: limits, clock: .fake()) { server in
+      let client = try server.connect()
+      try Self.declare(client)
+      let frame = Kind(
+        name: try .make("frame"),
+        content: [
+          ContentTemplate(
+            root: NodeTemplate(
+              id: "frame", type: .embed, properties: ["widget": Binding(value: .string("d"))]))
+        ])
+      _ = try client.call(
+        "ApplyKinds", ApplyKindsRequest(provider: "test2", kinds: [frame]),
+        as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
+      try client.create("h", kind: "hourly")
+      try client.create("d", kind: "daily")
+      try client.create("f", kind: "frame")
+      let selector = Selector(ids: [try .make("f")])
+      let watcher = try Watcher(
+        server.connect(), WatchWidgetsRequest(selector: selector, upcomingEntries: 3)
+      ).sync()
+      let dates = try ["h", "d"].map { try #require(try client.get($0).timeline?.nextTime) }
+      #expect(dates[0] < dates[1])
+      #expect(try wakeDate(server) == (costMax == 20 ? dates[0] : dates[1]))
+      watcher.client.close()
+    }
+  }
+
   @Test func `the daemon wakes for entries that embeds show`() async throws {
     try await withServer(clock: .fake()) { server in
       let client = try server.connect()

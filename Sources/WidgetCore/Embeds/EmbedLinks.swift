@@ -176,6 +176,9 @@ final class EmbedLinks {
 
   func targets(of id: WidgetID) -> Set<WidgetID> { targets[id]?.all ?? [] }
 
+  /// Whether a widget has targets. O(1).
+  func hasTargets(_ id: WidgetID) -> Bool { targets[id] != nil }
+
   /// The widgets that embed a widget.
   func embedders(of id: WidgetID) -> Set<WidgetID> { embedders[id] ?? [] }
 

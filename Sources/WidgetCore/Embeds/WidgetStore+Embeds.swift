@@ -152,26 +152,6 @@ extension WidgetStore {
     }
   }
 
-  /// The next time at which a widget in its embeds changes by time; nil for never. O(embeds).
-  public func embeddedDate(of id: WidgetID) -> Timestamp? {
-    var date: Timestamp?
-    var linkCount = 0
-    var seen: Set<WidgetID> = [id]
-    var waiting = Array(records.embeds.targets(of: id))
-    while let next = waiting.popLast() {
-      guard seen.insert(next).inserted else { continue }
-      guard seen.count <= EmbedLinks.reachMax else { break }
-      if let due = slot(of: next).flatMap({ records[$0]?.moment?.due }) {
-        date = min(date ?? due, due)
-      }
-      let targets = records.embeds.targets(of: next)
-      linkCount += targets.count
-      guard linkCount <= EmbedLinks.linksPerCheckMax else { break }
-      waiting += targets
-    }
-    return date
-  }
-
   /// The widgets that embed a widget.
   public func embedders(of id: WidgetID) -> Set<WidgetID> { records.embeds.embedders(of: id) }
 

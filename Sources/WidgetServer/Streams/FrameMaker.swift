@@ -14,8 +14,10 @@ final class FrameMaker {
   private var encodedWidgets = EncodedWidgets(bytesMax: FrameMaker.encodedBytesMax)
   /// The bytes of the chunk frames that all groups keep.
   private let chunkBudget = ChunkFrameBudget(bytesMax: FrameMaker.chunkFrameBytesMax)
-  private let horizonBudget = HorizonBudget(datesMax: FrameMaker.horizonDatesMax)
+  let horizonBudget = HorizonBudget(datesMax: FrameMaker.horizonDatesMax)
   let horizons = GroupHorizons()
+  /// The dates of embeds, until the end of the round.
+  var embeddedDates = EmbeddedDates()
   /// The groups that keep change frames or event frames.
   private var keepers: [WatchGroup] = []
   /// The number of caches that wait to be freed, and the bytes freed since memory was given back.
@@ -72,75 +74,15 @@ final class FrameMaker {
     if group.changes.count == 0, group.events == nil { keepers.append(group) }
   }
 
-  /// Forgets the change frames and the event frames of all groups. There can be thousands of
-  /// groups, so it looks only at those with frames.
+  /// Forgets the dates of embeds, and the change frames and the event frames of all groups. There can
+  /// be thousands of groups, so it looks only at those with frames.
   func forgetShared() {
+    embeddedDates = EmbeddedDates()
     for group in keepers {
       group.changes.removeAll()
       group.events = nil
     }
     keepers.removeAll(keepingCapacity: true)
-  }
-
-  /// The upcoming entries of widgets, if the group takes them. Widgets that cost too much are left
-  /// out: their readers get each change at its date.
-  private func upcomingMessages(_ group: WatchGroup, of changes: [WidgetChange]) -> [EncodedMessage]
-  {
-    let limit = group.filter.upcomingEntries
-    guard limit > 0 else { return [] }
-    defer { horizons.update(group) }
-    let costStart = context.store.readingCost
-    var found: [UpcomingEntries] = []
-    for change in changes {
-      let id: WidgetID
-      switch change {
-      case .added(let widget, _): id = widget.id
-      case .updated(let update): id = update.id
-      case .removed(let removed, _):
-        group.horizon.remove(removed)
-        continue
-      }
-      let isSpent = context.store.readingCost - costStart > context.limits.store.contentCostMax
-      guard
-        let page = context.store.upcoming(
-          of: id, at: context.turn.now, limit: isSpent ? 0 : limit, taking: group.content)
-      else {
-        setHorizon(group, id, [context.store.embeddedDate(of: id)])
-        continue
-      }
-      // The next content of embeds and stacks is not sent in advance.
-      let isUnknown = page.hasMore || page.entries.isEmpty
-      let last = isUnknown ? page.entries.last?.entry.date ?? page.status?.nextTime : nil
-      setHorizon(group, id, [last, page.newEmbedDate, context.store.embeddedDate(of: id)])
-      if !page.entries.isEmpty {
-        found.append(UpcomingEntries(id: id, entries: page.entries, more: page.hasMore))
-      }
-    }
-    guard !found.isEmpty else { return [] }
-    let isFake = context.clock.isFake
-    // Entries that do not fit into a frame are left out, too.
-    let messages = split(found, .all) { piece, _ in
-      WatchWidgetsResponse.upcoming(WatchUpcoming(widgets: Array(piece), hasFakeClock: isFake))
-    }
-    if messages == nil {
-      for entries in found {
-        group.horizon.set(entries.id, context.turn.now, within: horizonBudget)
-      }
-    }
-    return messages ?? []
-  }
-
-  /// Members know a widget until the first of some dates.
-  private func setHorizon(_ group: WatchGroup, _ id: WidgetID, _ dates: [Timestamp?]) {
-    guard let first = dates.compactMap({ $0 }).min() else {
-      return group.horizon.remove(id)
-    }
-    group.horizon.set(id, first, within: horizonBudget)
-  }
-
-  private func upcomingMessages(_ group: WatchGroup, of widgets: [Widget]) -> [EncodedMessage] {
-    guard group.filter.upcomingEntries > 0 else { return [] }
-    return upcomingMessages(group, of: widgets.map { .added($0, nil) })
   }
 
   private func filter(_ changes: [WidgetChange], _ mask: ReadMask) -> [WidgetChange] {

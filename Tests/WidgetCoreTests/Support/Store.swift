@@ -384,7 +384,11 @@ struct Store {
     try box.store.check(family, isOfferedBy: id, field: "content_family")
   }
 
-  func embeddedDate(of id: WidgetID) -> Timestamp? { box.store.embeddedDate(of: id) }
+  func embeddedDate(of id: WidgetID, costMax: Int = .max) -> EmbeddedDate {
+    var known = EmbeddedDates()
+    return box.store.embeddedDate(of: id, knowing: &known, costMax: costMax)
+  }
+
   var needsSettling: Bool { box.store.needsSettling }
   func embedders(of id: WidgetID) -> Set<WidgetID> { box.store.embedders(of: id) }
   var embedVersion: UInt64 { box.store.embedVersion }
