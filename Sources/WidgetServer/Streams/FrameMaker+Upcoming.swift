@@ -26,14 +26,14 @@ extension FrameMaker {
           of: id, at: context.turn.now, limit: limit, taking: group.content)
       else {
         // A widget that is left out takes no more than a look, because there can be many.
-        let date = embeddedDate(of: id, since: costStart)
+        let date = embeddedDate(of: id, for: group, since: costStart)
         setHorizon(group, id, [context.store.nextTime(of: id), date])
         continue
       }
       // The next content of embeds and stacks is not sent in advance.
       let isUnknown = page.hasMore || page.entries.isEmpty
       let last = isUnknown ? page.entries.last?.entry.date ?? page.status?.nextTime : nil
-      let date = embeddedDate(of: id, since: costStart)
+      let date = embeddedDate(of: id, for: group, since: costStart)
       setHorizon(group, id, [last, page.newEmbedDate, date])
       if !page.entries.isEmpty {
         found.append(UpcomingEntries(id: id, entries: page.entries, more: page.hasMore))
@@ -65,7 +65,11 @@ extension FrameMaker {
 
   /// The date until which members know the embeds of a widget; nil for any date. If the search costs
   /// too much, members get each change at its date.
-  private func embeddedDate(of id: WidgetID, since costStart: Int) -> Timestamp? {
+  private func embeddedDate(
+    of id: WidgetID, for group: WatchGroup, since costStart: Int
+  ) -> Timestamp? {
+    // A forgotten horizon takes no dates.
+    guard group.horizon.isKnown else { return nil }
     let date = context.store.embeddedDate(
       of: id, knowing: &embeddedDates, costMax: restOfBudget(since: costStart))
     switch date {
