@@ -10,8 +10,9 @@ from driver.attackers import (
     hold, keys, leave_pings_unread, leave_unread, lock_out, open_without_body, refresh_all,
     repeat_over_grpc, send_each, send_empty_data, upload, watch_health, watch_over_grpc,
     watch_the_watched)
-from driver.dates import create_listed, move_dates, prepare_dated, prepare_lists
-from driver.stacks import change_followed, prepare_following, prepare_turning, watch_turning
+from driver.dates import create_listed, move_dates, prepare_dated, prepare_lists, prepare_times
+from driver.stacks import (
+    await_turning, change_followed, prepare_following, prepare_turning, watch_turning)
 from driver.watches import (
     ask_progress, change_all, end_watches, leave_and_return, open_large, open_large_over_grpc, open_watches,
     open_watches_over_grpc, read_over_grpc, read_over_ttrpc, watch_and_leave, watch_texts)
@@ -156,12 +157,6 @@ def find_no_texts(connection):
         found = connection.call("ListWidgets", selector={"expression": expression})
         if found.get("widgets"):
             raise SystemExit(f"{expression} finds a widget")
-
-
-def prepare_times(connection, _):
-    connection.call("ApplyKinds", kinds=[{
-        "name": "rare", "schedule": {"cron": "0 0 29 2 *", "zone": '"Europe/Berlin"'}}])
-    connection.call("CreateWidget", widget={"id": "rare", "kind": "rare"})
 
 
 def prepare_large(connection, count):
@@ -338,6 +333,9 @@ ATTACKS = {
     "stacks-turn": Attack(
         "15 s of 193 stacks of stacks that turn each second",
         lambda path: watch_turning(path, 15), prepare_turning),
+    "stacks-upcoming": Attack(
+        "4 x 1,000 watches of upcoming entries, the same stacks",
+        lambda path: await_turning(path, 4, 1_000, 15), prepare_turning),
     "snapshots": Attack(
         "1,500 snapshots of 1 MiB, provider hangs",
         lambda path: ask_the_hung(path, 1_500, 1 << 20)),

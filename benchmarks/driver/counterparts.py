@@ -204,6 +204,7 @@ WITHOUT_COUNTERPART = {
     "provider-ends": NO_PROVIDERS,
     "stacks": NO_STACKS,
     "stacks-turn": NO_STACKS,
+    "stacks-upcoming": NO_STACKS,
     "snapshots": NO_PROVIDERS,
     "refreshes": NO_PROVIDERS,
     "keys": NO_EVENTS,

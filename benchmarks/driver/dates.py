@@ -21,6 +21,12 @@ def prepare_lists(connection, _):
         "entries": "lists.range(1000).map(i, {'date': timestamp(i * 60)})"}}])
 
 
+def prepare_times(connection, _):
+    connection.call("ApplyKinds", kinds=[{
+        "name": "rare", "schedule": {"cron": "0 0 29 2 *", "zone": '"Europe/Berlin"'}}])
+    connection.call("CreateWidget", widget={"id": "rare", "kind": "rare"})
+
+
 def create_listed(path, count):
     """Creates widgets of this kind. Above the quota, the daemon refuses them."""
     flood(path, 1, frames("CreateWidget", count, widget={"kind": "listed"}), count)

@@ -2,7 +2,7 @@
 
 import time
 
-from driver.attackers import LONG, PATIENCE, connected, flood, frames
+from driver.attackers import LONG, PATIENCE, connected, exchange, flood, frames
 from lib.protobuf import values
 from lib.ttrpc import REMOTE_CLOSED, Connection
 
@@ -82,3 +82,24 @@ def watch_turning(path, seconds):
         while time.monotonic() < end:
             if not peer.recv(1 << 20):
                 raise SystemExit("the server closed the connection")
+
+
+def await_turning(path, connections, streams, seconds):
+    """Watches the stacks and their upcoming entries with different filters, and reads the changes. The
+    frames are small, but the server searches all embeds of each changed stack for their next change."""
+    peers = {}
+    for connection in range(connections):
+        peer = connected(path)
+        peer.setblocking(False)
+        peers[peer] = memoryview(b"".join(
+            frames("WatchWidgets", 1, 1 + 2 * number, flags=REMOTE_CLOSED, upcoming_entries=1,
+                   read_mask={"paths": ["data.current"]},
+                   selector={"kinds": ["smart-stack", f"none-{connection}-{number}"]})
+            for number in range(streams)))
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for peer, rest in list(peers.items()):
+            peers[peer], answers = exchange(peer, rest)
+            if answers is None:
+                raise SystemExit("the server closed a connection")
+        time.sleep(0.001)
