@@ -108,6 +108,22 @@ class Machine(Box):
         self.write("/etc/widgetd/widgetd.conf",
                    "".join(f"WIDGETD_{key}={value}\n" for key, value in settings.items()))
 
+    def login(self, user, *groups):
+        """Makes a user, and starts the user's systemd with the steps of logind at a login. Returns the user's
+        environment, or None and the reason."""
+        more = ["-G", ",".join(groups)] if groups else []
+        self.run("useradd", "-m", "-s", "/bin/sh", *more, user)
+        number = self.run("id", "-u", user).stdout.strip()
+        runtime = f"/run/user/{number}"
+        self.run("install", "-d", "-o", user, "-g", user, "-m", "700", runtime)
+        self.run("systemd-run", f"--unit={user}-manager", f"--uid={user}", "-p", "Type=notify",
+                 "-p", "Delegate=yes", "-p", "PAMName=login", "-E", f"XDG_RUNTIME_DIR={runtime}",
+                 "/lib/systemd/systemd", "--user")
+        if self.state(f"{user}-manager.service") == "active":
+            return {"XDG_RUNTIME_DIR": runtime, "HOME": f"/home/{user}", "USER": user}, None
+        told = self.run("journalctl", "-u", f"{user}-manager", "-n", "3", "-o", "cat").stdout
+        return None, f"a systemd for a user does not start here: {told}"
+
     def lend_runtime(self):
         """Makes the Swift runtime available to programs built for this machine; release programs
         need none."""
@@ -237,11 +253,16 @@ def widgets(machine):
     return {widget["id"]: widget for widget in listed}
 
 
+def documented_block(heading, language):
+    """The first block of a language in a section of docs/service.md."""
+    with open(os.path.join(ROOT, "docs", "service.md"), encoding="utf-8") as file:
+        return re.search(rf"^## {heading}$.*?^```{language}\n(.*?)^```", file.read(), re.M | re.S)[1]
+
+
 def documented(heading):
     """The commands of a section of docs/service.md, for root."""
-    with open(os.path.join(ROOT, "docs", "service.md"), encoding="utf-8") as file:
-        block = re.search(rf"^## {heading}$.*?^```sh\n(.*?)^```", file.read(), re.M | re.S)
-    return [re.sub(r"\s+# .*$", "", line).replace("sudo ", "") for line in block[1].splitlines()]
+    block = documented_block(heading, "sh")
+    return [re.sub(r"\s+# .*$", "", line).replace("sudo ", "") for line in block.splitlines()]
 
 
 def check_log(check, machine, name, expected):

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 
 from lib.protobuf import ROOT
 from lib.system import eventually
-from systemd_box.machine import EXAMPLES, PROGRAMS, check_log
+from systemd_box.machine import EXAMPLES, PROGRAMS, check_log, documented_block
 
 
 def sysmon(check, machine, packages):
@@ -48,23 +48,9 @@ def sysmon(check, machine, packages):
                told()[:200])
 
 
-# The unit of docs/service.md.
-OWN_PROVIDER = """
-[Unit]
-Requires=widgetd.socket
-After=widgetd.socket
-
-[Service]
-ExecStart=/usr/bin/sleep infinity
-DynamicUser=yes
-User=widgetd
-Group=widgetd-clients
-ProtectSystem=strict
-PrivateUsers=yes
-
-[Install]
-WantedBy=multi-user.target widgetd.socket
-"""
+# The unit of docs/service.md, with a program.
+OWN_PROVIDER = documented_block("Who may use it", "ini").replace(
+    "[Service]\n", "[Service]\nExecStart=/usr/bin/sleep infinity\n")
 
 
 # The bundle's first program reports its rights. The second one keeps running, with a child in
@@ -363,19 +349,11 @@ def providers(check, machine, packages):
 
 
 def user_instance(check, machine, packages):
-    machine.run("useradd", "-m", "-s", "/bin/sh", "owner")
-    number = machine.run("id", "-u", "owner").stdout.strip()
-    runtime = f"/run/user/{number}"
-    machine.run("install", "-d", "-o", "owner", "-g", "owner", "-m", "700", runtime)
-    # The same steps as logind at a login.
-    machine.run("systemd-run", "--unit=owner-manager", "--uid=owner", "-p", "Type=notify",
-                "-p", "Delegate=yes", "-p", "PAMName=login", "-E", f"XDG_RUNTIME_DIR={runtime}",
-                "/lib/systemd/systemd", "--user")
-    if machine.state("owner-manager.service") != "active":
-        told = machine.run("journalctl", "-u", "owner-manager", "-n", "3", "-o", "cat").stdout
-        check.skip("user instance", f"a systemd for a user does not start here: {told}")
+    env, reason = machine.login("owner")
+    if env is None:
+        check.skip("user instance", reason)
         return
-    env = {"XDG_RUNTIME_DIR": runtime, "HOME": "/home/owner"}
+    runtime = env["XDG_RUNTIME_DIR"]
 
     def own(*words):
         return machine.run(*words, user="owner", env=env)
