@@ -36,8 +36,8 @@ struct AbsentFolderTests {
   }
 
   /// The file is gone first, then the folder.
-  @Test mutating func `a folder that goes after its file is named, and its time does not begin again`()
-  {
+  @Test
+  mutating func `a folder that goes after its file is named, and its time does not begin again`() {
     _ = state.lost("/b/x", .missing, isFolderThere: true, at: now)
     let deadline = state.nextDeadline
     now.uptime += .seconds(20)

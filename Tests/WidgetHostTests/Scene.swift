@@ -268,7 +268,8 @@ struct Scene {
       .web(
         try #require(id),
         WebAnswer(
-          server: server, status: status, contentType: "application/json", etag: etag, body: Array(body.utf8))))
+          server: server, status: status, contentType: "application/json", etag: etag,
+          body: Array(body.utf8))))
   }
 
   mutating func print(_ id: RequestID?, _ text: String) throws {

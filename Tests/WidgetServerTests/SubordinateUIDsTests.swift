@@ -1,4 +1,5 @@
 import Glibc
+import Logging
 import Testing
 import WidgetModel
 import WidgetProto
@@ -164,17 +165,20 @@ import WidgetProto
     let server = try await startServer(
       policy: .client, folder: TestFolder(), subordinateUIDs: Self.own)
     try await onThread {
-      #expect(try Self.uid(of: server.connect()) == "4000000005")
+      let uid = try Self.uid(of: server.connect())
+      #expect(uid == "4000000005")
     }
     let limits = ServerLimits().patient
     await server.server.reconfigure(limits: limits, logLevel: .critical)
     try await onThread {
-      #expect(try Self.uid(of: server.connect()) == "4000000005")
+      let uid = try Self.uid(of: server.connect())
+      #expect(uid == "4000000005")
     }
     await server.server.reconfigure(
       limits: limits, logLevel: .critical, subordinateUIDs: SubordinateUIDs())
     try await onThread {
-      #expect(try Self.uid(of: server.connect()) == "\(geteuid())")
+      let uid = try Self.uid(of: server.connect())
+      #expect(uid == "\(geteuid())")
     }
     try await server.server.stop()
   }

@@ -1,4 +1,5 @@
 import Testing
+import WidgetCore
 import WidgetModel
 import WidgetProto
 import WidgetTimers

@@ -49,7 +49,8 @@ struct ArgumentHintTests {
     ("on=True", "write true or false: on=true"), ("on=OFF", "write true or false: on=false"),
     ("on=1", "write true or false: on=true"), ("on=0", "write true or false: on=false"),
     ("n=37%", "write a number: n=12.5"), ("count=two", "write a whole number: count=12"),
-    ("count=1.5", "write a whole number: count=12"), ("count=true", "write a whole number: count=12"),
+    ("count=1.5", "write a whole number: count=12"),
+    ("count=true", "write a whole number: count=12"),
     ("n=true", "write a number: n=12.5"),
     ("pause=90", "write a number with its unit: pause=1m30s, pause=500ms"),
     ("list=a", #"write a list as JSON: list='["a", "b"]'"#),
@@ -63,7 +64,8 @@ struct ArgumentHintTests {
   }
 
   @Test(arguments: [
-    "on=true", "on=false", "n=1.5", "n=1", "count=7", "count=null", "text=True", "any=True", "list=[1]",
+    "on=true", "on=false", "n=1.5", "n=1", "count=7", "count=null", "text=True", "any=True",
+    "list=[1]",
   ])
   func `a value of the right type has no hint`(written: String) throws {
     let kind = Kind(name: Samples.kind("k"), data: Self.fields)

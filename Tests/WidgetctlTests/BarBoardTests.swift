@@ -74,7 +74,8 @@ import WidgetProto
     let next = board.next(dates)
     let line = try #require(next)
     #expect(line.contains("x 0") && line.contains("\"classes\":[\"k\",\"stale\"]"))
-    #expect(line.contains("\"tooltip\":\"widgetd has been away since 1970-01-01 00:00\""), "\(line)")
+    #expect(
+      line.contains("\"tooltip\":\"widgetd has been away since 1970-01-01 00:00\""), "\(line)")
   }
 
   @Test func `a lost daemon is in the tooltip once, with the time of the loss`() throws {
@@ -84,7 +85,8 @@ import WidgetProto
       RPCStatus(code: .unavailable, message: "The daemon is shutting down. Connect again."))
     try board.take(.disconnected(shutdown), at: .epoch)
     let line = board.next(dates) ?? ""
-    #expect(line.contains("\"tooltip\":\"widgetd has been away since 1970-01-01 00:00\""), "\(line)")
+    #expect(
+      line.contains("\"tooltip\":\"widgetd has been away since 1970-01-01 00:00\""), "\(line)")
     // Later attempts change nothing.
     let later = try #require(Timestamp(seconds: 300, nanoseconds: 0))
     try board.take(.disconnected(.unavailable(.refused, socketPath: "/s")), at: later)

@@ -312,11 +312,22 @@ struct CommandLineTests {
     (["bundle", "new", "He llo"], "\"He llo\" cannot be a bundle's id; use 1 to 64"),
     (["bundle", "trace", "He llo"], "\"He llo\" cannot be a bundle's id; use 1 to 64"),
     (["bundle", "install", "f", "--sha256", "DIGEST"], "--sha256 takes 64 hexadecimal digits"),
-    (["timeline", "c", "--limit", "x"], "'x' is invalid for '--limit <n>': write a whole number, 1 to"),
-    (["events", "--after-sequence", "x"], "'--after-sequence <n>': write a whole number, 0 or more"),
+    (
+      ["timeline", "c", "--limit", "x"],
+      "'x' is invalid for '--limit <n>': write a whole number, 1 to"
+    ),
+    (
+      ["events", "--after-sequence", "x"], "'--after-sequence <n>': write a whole number, 0 or more"
+    ),
     (["watch", "--upcoming", "x"], "'--upcoming <count>': write a whole number, 0 to 60"),
-    (["view", "--width", "1.5"], "'1.5' is invalid for '--width <columns>': write a whole number, 1"),
-    (["render", "c", "--scale", "x"], "'x' is invalid for '--scale <factor>': write a number, 0.5 to 8"),
+    (
+      ["view", "--width", "1.5"],
+      "'1.5' is invalid for '--width <columns>': write a whole number, 1"
+    ),
+    (
+      ["render", "c", "--scale", "x"],
+      "'x' is invalid for '--scale <factor>': write a number, 0.5 to 8"
+    ),
     (["bar", "--max-length", "x"], "'--max-length <columns>': write a whole number, 1 to 1000"),
   ])
   func `a refused value is in the message`(arguments: [String], words: String) {

@@ -92,7 +92,8 @@ extension DoctorTests {
       "sudo widgetd --socket /run/widgetd/widgetd.sock"
     ) {
       $0.choice = SocketChoice(
-        path: SocketPath.ofSystem, why: .nowhere, user: .init(path: DoctorTests.long, exists: false),
+        path: SocketPath.ofSystem, why: .nowhere,
+        user: .init(path: DoctorTests.long, exists: false),
         system: .init(path: SocketPath.ofSystem, exists: false))
       $0.file = .missing
       $0.units[.system] = .notInstalled

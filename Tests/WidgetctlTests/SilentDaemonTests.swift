@@ -24,7 +24,8 @@ struct SilentDaemonTests {
     Issue.record("no connection in time")
   }
 
-  @Test func `status asks nothing more after an attempt to connect without an answer`() async throws {
+  @Test func `status asks nothing more after an attempt to connect without an answer`() async throws
+  {
     let daemon = try SilentDaemon()
     defer { daemon.remove() }
     let silence = ClientError.deadlineExceeded(.seconds(3))

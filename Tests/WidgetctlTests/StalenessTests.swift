@@ -272,7 +272,8 @@ import WidgetTerminal
     let kinds = KindNames(providers: facts)
     let page = PicturePage(format: .text, width: 60, isTitled: false, dates: Self.dates)
     #expect(
-      page.text(of: [Self.stale()], kinds: kinds).hasPrefix("stale: widgetd-host has been away for 2m\n"))
+      page.text(of: [Self.stale()], kinds: kinds).hasPrefix(
+        "stale: widgetd-host has been away for 2m\n"))
     let drawing = RenderPage(dates: Self.dates).drawing(of: [Self.stale()], kinds: kinds)
     #expect(drawing?.words.contains("stale: widgetd-host has been away for 2m") == true)
   }
@@ -308,7 +309,8 @@ import WidgetTerminal
     try board.take(.synced(WatchSynced(revision: 1)), at: .epoch)
     // An age would change the text all the time.
     let time = Self.dates.text(Samples.time(1180), style: "datetime", pattern: "", zone: "")
-    #expect(board.blocks(Self.dates)[0].tooltip == "stale: widgetd-host has been away since \(time)")
+    #expect(
+      board.blocks(Self.dates)[0].tooltip == "stale: widgetd-host has been away since \(time)")
   }
 
   // MARK: - The dashboard

@@ -117,7 +117,8 @@ struct KindTests {
     try await widget.refresh(&first)
     carried(3_048)
     machine.readings.withLock { $0.uptime += .seconds(2) }
-    var second = Instance<NetworkWidget>("n", state: first.state, now: try moment(Int64(10_000 + step)))
+    var second = Instance<NetworkWidget>(
+      "n", state: first.state, now: try moment(Int64(10_000 + step)))
     try await widget.refresh(&second)
     #expect(second.state.receivedPerSecond == 1_024)
   }

@@ -86,7 +86,8 @@ enum CompletionScript {
   private static func commandsFirst(_ text: String) -> String {
     let added = "COMPREPLY+=("
     var isNext = false
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line -> String in
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map {
+      line -> String in
       defer { isNext = line.hasSuffix("# Offer subcommand completions") }
       guard isNext, line.hasSuffix(")"), let start = line.firstRange(of: added) else {
         return String(line)
