@@ -1,8 +1,8 @@
-import Dispatch
 import Glibc
 import WidgetBar
 import WidgetClient
 import WidgetModel
+import WidgetProcess
 import WidgetTimers
 
 /// The signals that i3bar and swaybar send when the bar is hidden and shown again.
@@ -117,8 +117,9 @@ struct BarSession: Sendable {
       watch.cancel()
       sender.cancel()
     }
-    let signals = isOnce ? [] : follow(board.encoder.format, post)
-    defer { for source in signals { source.cancel() } }
+    // The header names the signals. The bar may send them as soon as it has read the header.
+    let signals = isOnce ? nil : follow(board.encoder.format, post)
+    defer { signals?.cancel() }
     if !board.header.isEmpty, !isOnce { Output.write(board.header) }
     var state = State(
       board: board, timer: WakeTimer(session.client) { post.yield(.timeHasPassed) })
@@ -360,21 +361,19 @@ struct BarSession: Sendable {
 
   // MARK: - Input from the bar
 
-  /// Starts to read clicks and signals, if the bar sends any.
+  /// Starts to read clicks and signals, if the bar sends any. No signal that comes after this call is lost.
+  ///
+  /// - Returns: the task that passes the signals on. Nil if the bar sends none.
   private func follow(
     _ format: BarFormat, _ post: AsyncStream<News>.Continuation
-  ) -> [any DispatchSourceProtocol] {
+  ) -> Task<Void, Never>? {
     if format.takesClicks {
-      let lines = DispatchQueue(label: "widgetctl.clicks")
-      lines.async { BarSession.readLines { post.yield(.clicked($0)) } }
+      _ = DetachedThread.start { BarSession.readLines { post.yield(.clicked($0)) } }
     }
-    guard format == .i3bar || format == .swaybar else { return [] }
-    return [BarSignals.stop, BarSignals.go].map { number in
-      signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number)
-      source.setEventHandler { post.yield(.isShown(number == BarSignals.go)) }
-      source.resume()
-      return source
+    guard format == .i3bar || format == .swaybar else { return nil }
+    let signals = Signals.arrivals(of: [BarSignals.stop, BarSignals.go])
+    return Task(executorPreference: executor) {
+      for await number in signals { post.yield(.isShown(number == BarSignals.go)) }
     }
   }
 
