@@ -365,8 +365,8 @@ struct WatchPrinterTests {
       try Self.text(frames) == """
         2000 current clock  clock  disabled  text="12:00" n=1
         2000 added   cpu  clock
-        3000 updated clock  state: disabled -> visible  n: 1 -> nothing  new: true  text: "12:00" \
-        -> "12:01"
+        3000 updated clock  state: disabled -> visible  text: "12:00" -> "12:01"  n: 1 -> nothing  \
+        new: true
         0 removed clock
 
         """)

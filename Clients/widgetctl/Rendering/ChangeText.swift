@@ -35,7 +35,7 @@ enum ChangeText {
       add("state: \(words(before.presence)) -> \(words(after.presence))")
     }
     let values =
-      differences(before.data, after.data, prefix: "", last: after.programKeys)
+      differences(before.data, after.data, prefix: "", after.dataOrder)
       + differences(before.parameters, after.parameters, prefix: "parameters.")
       + differences(map(before.labels), map(after.labels), prefix: "labels.")
     values.forEach(add)
@@ -107,11 +107,10 @@ enum ChangeText {
   }
 
   private static func differences(
-    _ before: ValueMap, _ after: ValueMap, prefix: String, last: [String] = []
+    _ before: ValueMap, _ after: ValueMap, prefix: String, _ order: DataOrder = .unchanged
   ) -> [String] {
     let keys = Set(before.keys).union(after.keys).sorted { $0.precedesByBytes($1) }
-    let ordered = keys.filter { !last.contains($0) } + keys.filter { last.contains($0) }
-    return ordered.compactMap { key in
+    return order.sorted(keys) { $0 }.compactMap { key in
       let name = prefix + key.safeForTerminal
       switch (before[key], after[key]) {
       case (let old?, let new?):

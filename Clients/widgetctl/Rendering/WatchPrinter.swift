@@ -120,7 +120,8 @@ struct WatchPrinter: Sendable {
       if let presence = update.presence {
         phrases.append(Phrase("state: \(presence.state.name)"))
       }
-      phrases += self.phrases(update.setData, update.unsetData, prefix: "")
+      // An update does not have the kind, and so not the order of the kind's data.
+      phrases += self.phrases(update.setData, update.unsetData, prefix: "", .usual)
       phrases += self.phrases(update.setParameters, update.unsetParameters, prefix: "parameters.")
       if let labels = update.labels {
         phrases.append(Phrase("labels: \(JSONWriter.compact(labels.document))"))
@@ -141,12 +142,14 @@ struct WatchPrinter: Sendable {
   }
 
   private func phrases(
-    _ set: ValueMap, _ unset: [String], prefix: String
+    _ set: ValueMap, _ unset: [String], prefix: String, _ order: DataOrder = .unchanged
   ) -> [Phrase] {
-    let texts =
-      set.entries.map { "\(prefix)\($0.key.safeForTerminal): \(JSONWriter.compact($0.value))" }
-      + unset.map { "\(prefix)\($0.safeForTerminal): nothing" }
-    return texts.map { Phrase($0) }
+    let changes: [(key: String, value: String)] =
+      set.entries.map { (key: $0.key, value: JSONWriter.compact($0.value)) }
+      + unset.map { (key: $0, value: "nothing") }
+    return order.sorted(changes) { $0.key }.map {
+      Phrase("\(prefix)\($0.key.safeForTerminal): \($0.value)")
+    }
   }
 
   /// `! failed: no answer (for 5m)`; nil if nothing has failed.

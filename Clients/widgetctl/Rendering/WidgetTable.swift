@@ -64,8 +64,7 @@ extension Widget {
     let shown = dataForPeople.filter { !idle.contains($0.value) }
     guard !shown.isEmpty else { return data.dataSummary }
     return ValueMap.summary(
-      isOfHost ? shown.dense.map(\.withJoinedPaths) : shown.dense,
-      first: ["state", "problem", "bundles", "failed", "version", "path"])
+      isOfHost ? shown.dense.map(\.withJoinedPaths) : shown.dense, dataOrder)
   }
 
   /// The keys of the data that only programs read. The widgets of bundles and of the host have such
@@ -141,19 +140,15 @@ extension ValueMap {
   /// On one line: `n=1 text="hi"`.
   var summary: String { ValueMap.summary(entries) }
 
-  /// The same for a widget's data. The most useful values come first, because the end may be cut
-  /// off. Empty lists and maps are left out, unless there is nothing else.
-  var dataSummary: String { ValueMap.summary(entries.dense, first: ValueMap.usefulKeys) }
+  /// The same for a widget's data, in the usual order. Empty lists and maps are left out, unless there is nothing
+  /// else.
+  var dataSummary: String { ValueMap.summary(entries.dense, .usual) }
 
   /// The same with empty lists and maps, for the data that `--field` names.
-  var wholeDataSummary: String { ValueMap.summary(entries, first: ValueMap.usefulKeys) }
+  var wholeDataSummary: String { ValueMap.summary(entries, .usual) }
 
-  private static let usefulKeys = ["text", "title", "value", "state"]
-
-  fileprivate static func summary(_ entries: [Entry], first: [String]) -> String {
-    let named = first.compactMap { key in entries.first { $0.key == key } }
-    let rest = entries.filter { !first.contains($0.key) }
-    return (named + rest).compactMap(\.inShort).joined(separator: " ")
+  fileprivate static func summary(_ entries: [Entry], _ order: DataOrder) -> String {
+    order.sorted(entries) { $0.key }.compactMap(\.inShort).joined(separator: " ")
   }
 
   private static func summary(_ entries: some Sequence<Entry>) -> String {
