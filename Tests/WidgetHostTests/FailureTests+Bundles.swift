@@ -39,6 +39,22 @@ extension FailureTests {
     #expect(messages(scene) == ["Feed failed: cat failed"])
   }
 
+  @Test func `the line of a failure has the time of the first one in a row`() throws {
+    var scene = try scene()
+    try fail(&scene, "no answer\nat all")
+    let line = "widget w: Feed failed: no answer at all (since 2027-01-15T08:00:01Z)"
+    #expect(scene.instance.failures.map(\.line) == [line])
+    try fail(&scene, "no answer\nat all")
+    #expect(scene.instance.failures.map(\.line) == [line])
+    scene.pass(.seconds(1))
+    try scene.print(scene.program()?.id, "6")
+    scene.pass(.milliseconds(500))
+    try fail(&scene)
+    #expect(
+      scene.instance.failures.map(\.line)
+        == ["widget w: Feed failed: cat failed (since 2027-01-15T08:00:04Z)"])
+  }
+
   @Test func `the error of a widget that left ends when somebody else has the widget`() throws {
     var scene = try leaving()
     try scene.change { $0.applySet = "mine" }

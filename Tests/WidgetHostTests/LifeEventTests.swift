@@ -90,6 +90,28 @@ struct LifeEventTests {
     #expect(try names(&scene) == ["feed.success", "much"])
   }
 
+  @Test func `an action sends the progress of its request until the request ends`() throws {
+    var scene = try Scene(
+      "data: {n: 0, part: 0.0}\n" + LifeEventTests.save + """
+
+        on:
+          click: save
+          save.progress: [{set: {part: event.payload.progress}}, {reload: all}]
+        """, permissions: LifeEventTests.hosts)
+    try scene.event("click")
+    let request = try need(scene.webRequest())
+    scene.tell(.progress(request.id, 0.5))
+    let sent = try need(scene.sentEvent())
+    #expect(sent.name == "save.progress")
+    #expect(sent.payload == ["progress": .double(0.5)])
+    scene.tell(.sent(sent.id, 0))
+    try scene.event(sent.name, sent.payload, client: "widgetd-host")
+    try scene.answer(request.id, 200)
+    #expect(scene["n"] == .int(1) && scene["part"] == .double(0.5))
+    scene.tell(.progress(request.id, 0.75))
+    #expect(scene.sentEvent() == nil)
+  }
+
   @Test func `a kind that takes no life events gets none`() throws {
     var scene = try Scene(
       "data: {n: 0}\n" + LifeEventTests.save + "\non: {click: save}",

@@ -55,6 +55,10 @@ import WidgetTransport
       #expect(applied.results.count == 70)
       #expect(applied.warnings.count == 64)
       #expect(applied.warnings.count { $0.metadata["kind"] == "same" } == 1)
+      let misspelt = try client.apply([WidgetSpec(id: .make("e"), kind: .make("couter"))])
+      #expect(
+        misspelt.warnings.map(\.metadata) == [["kind": "couter", "suggestion": "counter"]])
+      #expect(misspelt.warnings.first?.message.hasSuffix("Did you mean \"counter\"?") == true)
       // They are widgets like others, and follow their kind when it is registered.
       #expect(try client.get("a").kind == .make("couter"))
     }
