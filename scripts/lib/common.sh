@@ -6,8 +6,8 @@ build_packages=(libprotobuf-c-dev libsqlite3-dev libarchive-dev libsystemd-dev l
 # More packages for the tests.
 test_packages=(protobuf-compiler protobuf-c-compiler libprotobuf-dev golang-go
   golang-github-containerd-ttrpc-dev gogoprotobuf python3 python3-venv gcc libc6-dev make binutils
-  dbus-daemon python3-dbus python3-gi scdoc debhelper dpkg-dev fakeroot lintian systemd procps tzdata iproute2 man-db
-  sway waybar grim i3-wm i3blocks polybar yambar tmux valgrind xvfb xdotool fonts-dejavu-core)
+  dbus-daemon python3-dbus python3-gi scdoc debhelper dpkg-dev fakeroot lintian systemd procps tzdata iproute2
+  iputils-ping man-db sway waybar grim i3-wm i3blocks polybar yambar tmux valgrind xvfb xdotool fonts-dejavu-core)
 
 say() { printf '%s\n' "$*"; }
 

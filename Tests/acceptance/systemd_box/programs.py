@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 from datetime import datetime, timedelta, timezone
 
 from lib.protobuf import ROOT
@@ -103,8 +104,7 @@ done
 can run-installed /bin/true
 can show-network ip link show lo
 can become-root setpriv --reuid 0 true
-# The program changes its capabilities and its user before it reads its options.
-if command -v ping >/dev/null; then can run-ping ping -V; else echo run-ping missing; fi
+if command -v ping >/dev/null; then can ping ping -n -c 1 -W 100 127.0.0.1; else echo ping missing; fi
 """
 
 
@@ -120,6 +120,30 @@ setsid sleep 86397 &
 echo here
 exec sleep 86398
 """
+
+
+PING_SETTING = "/etc/sysctl.d/60-ping.conf"
+
+
+def sysctl(machine, *words):
+    """Runs sysctl for the network of the box, whose settings are its own. Inside the box, all settings of the
+    kernel are read-only, because most of them belong to this machine."""
+    return subprocess.run(
+        ["nsenter", "-t", str(machine.pid), "--net", "--", "sysctl", *words], capture_output=True, text=True,
+        stdin=subprocess.DEVNULL, timeout=60, check=False)
+
+
+def forbid_ping(machine):
+    """Makes the setting of a new network: no group may ping."""
+    return sysctl(machine, "-w", "net.ipv4.ping_group_range=1 0")
+
+
+def permit_ping(machine, page):
+    """Carries out the commands of docs/service.md that permit all groups to ping."""
+    lines = re.search(r"```sh\n(echo net\.ipv4\.ping_group_range .*\n)sudo sysctl --system\n```", page)[1]
+    machine.run("sh", "-c", lines.replace("sudo ", ""))
+    # All other files of `--system` are about this machine.
+    return sysctl(machine, "-p", machine.path(PING_SETTING))
 
 
 def host(check, machine, packages):
@@ -220,15 +244,22 @@ def host(check, machine, packages):
                 machine.shows(unit, "NRestarts"), "0")
 
     machine.write("/home/someone/letter", "")
+    no_ping = "" if shutil.which("ping") else "there is no program ping: apt-get install iputils-ping"
+    if not no_ping and (told := forbid_ping(machine)).returncode:
+        no_ping = f"the box cannot change net.ipv4.ping_group_range: {told.stderr.strip()}"
+    if no_ping:
+        check.skip("host: `ping`", no_ping)
     put("probe", bundle_yaml=PROBE, look=LOOK, stay=STAY, fail=FAIL)
     reaches("programs of a bundle run", "probe.data.stays==1", "probe.data.looks==1")
-    told = machine.ctl("get", "probe", "-o", "json").stdout
-    found = json.loads(told)["data"]["found"]
-    can_ping = found.pop("run-ping", None)
-    if can_ping == "missing":
-        check.skip("host: `ping`", "there is no program ping: apt-get install iputils-ping")
-    else:
-        check.equal("host: the filter of system calls forbids `ping`", can_ping, "no")
+
+    def rights():
+        """What the programs of the bundle can do, and whether they can ping."""
+        found = json.loads(machine.ctl("get", "probe", "-o", "json").stdout)["data"]["found"]
+        return found, found.pop("ping", None)
+
+    found, can_ping = rights()
+    if not no_ping:
+        check.equal("host: `ping` fails without the drop-in and the setting", can_ping, "no")
     check.that("host: the first line of a program's errors reaches its widget", eventually(
         lambda: "fail: the first line of the errors" in machine.ctl(
             "get", "failing", "-o", "json").stdout), machine.ctl("get", "failing", "-o", "json"))
@@ -241,18 +272,31 @@ def host(check, machine, packages):
         "show-network": "no", "become-root": "no"})
 
     with open(os.path.join(ROOT, "docs", "service.md"), encoding="utf-8") as file:
-        permits = re.search(r"```ini\n(\[Service\]\nSystemCallFilter=.*?)```", file.read(), re.S)[1]
+        page = file.read()
+    permits = re.search(r"```ini\n(\[Service\]\nSystemCallFilter=.*?)```", page, re.S)[1]
     machine.drop_in(permits, unit=unit, name="calls")
     machine.systemctl("restart", unit)
     reaches("programs run again with the drop-in of docs/service.md", "probe.data.looks==2")
-    told = machine.ctl("get", "probe", "-o", "json").stdout
-    permitted = json.loads(told)["data"]["found"]
-    permitted.pop("run-ping", None)
+    permitted, can_ping = rights()
     check.equal("host: with it `ip` works, and nothing else that was refused", {
         name: can for name, can in permitted.items() if can != found[name]}, {"show-network": "yes"})
+    if not no_ping:
+        check.equal("host: `ping` fails with the drop-in alone", can_ping, "no")
+        told = permit_ping(machine, page)
+        check.equal("host: the kernel takes the setting of docs/service.md", told.returncode, 0)
+    # Programs need no restart of the host for the setting.
+    machine.ctl("refresh", "probe")
+    reaches("programs run again with the setting of the kernel for `ping`", "probe.data.looks==3")
+    if not no_ping:
+        check.equal("host: `ping` works with the drop-in and the setting", rights()[1], "yes")
     machine.no_drop_in(unit=unit, name="calls")
     machine.systemctl("restart", unit)
-    reaches("and without it", "probe.data.looks==3")
+    reaches("and without the drop-in", "probe.data.looks==4")
+    check.equal("host: without the drop-in, all of it is refused again", rights(),
+                (found, "missing" if not shutil.which("ping") else "no"))
+    if not no_ping:
+        forbid_ping(machine)
+        os.unlink(machine.path(PING_SETTING))
 
     def sleepers():
         return machine.run("pgrep", "-f", "^sleep 8639[78]").stdout.split()
