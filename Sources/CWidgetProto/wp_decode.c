@@ -102,6 +102,8 @@ typedef struct decoding {
   /* The arena of the structs. NULL: only check the bytes. */
   wp_arena *arena;
   unsigned depth_max;
+  /* The number of further fields that change nothing. */
+  size_t surplus_left;
   wp_fault *fault;
 } decoding;
 
@@ -197,7 +199,7 @@ static wp_fault_code decode(decoding *decoding, const ProtobufCMessageDescriptor
   }
   *result = message;
   const uint8_t *end = at + count;
-  /* The singular sub-messages so far, one bit for each field of this message. */
+  /* The singular fields so far, one bit for each field of this message. */
   uint64_t seen = 0;
   const ProtobufCFieldDescriptor *field = NULL;
   uint32_t number = 0;
@@ -241,7 +243,11 @@ static wp_fault_code decode(decoding *decoding, const ProtobufCMessageDescriptor
     case WIRE_TYPE_GROUP_END: return fail(decoding, WP_FAULT_GROUP, level, field);
     default: return fail(decoding, WP_FAULT_WIRE_TYPE, level, field);
     }
-    if (field == NULL) continue;
+    if (field == NULL) {
+      if (decoding->surplus_left == 0) return fail(decoding, WP_FAULT_SURPLUS, level, NULL);
+      decoding->surplus_left -= 1;
+      continue;
+    }
 
     bool is_repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
     size_t length = (size_t)(at - content);
@@ -251,6 +257,16 @@ static wp_fault_code decode(decoding *decoding, const ProtobufCMessageDescriptor
       code = decode_packed(arena, message, field, content, length);
       if (code != WP_FAULT_NONE) return fail(decoding, code, level, field);
       continue;
+    }
+    if (!is_repeated) {
+      uint64_t bit = UINT64_C(1) << ((size_t)(field - descriptor->fields) & 63);
+      if (seen & bit) {
+        if (field->type == PROTOBUF_C_TYPE_MESSAGE)
+          return fail(decoding, WP_FAULT_REPEATED_MESSAGE, level, field);
+        if (decoding->surplus_left == 0) return fail(decoding, WP_FAULT_SURPLUS, level, field);
+        decoding->surplus_left -= 1;
+      }
+      seen |= bit;
     }
     /* The pointer for the member, if it is not a number. */
     void *pointer = NULL;
@@ -264,11 +280,6 @@ static wp_fault_code decode(decoding *decoding, const ProtobufCMessageDescriptor
       text[length] = 0;
       pointer = text;
     } else if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
-      if (!is_repeated) {
-        uint64_t bit = UINT64_C(1) << ((size_t)(field - descriptor->fields) & 63);
-        if (seen & bit) return fail(decoding, WP_FAULT_REPEATED_MESSAGE, level, field);
-        seen |= bit;
-      }
       ProtobufCMessage *inner;
       code = decode(decoding, field->descriptor, content, length, level + 1, &inner);
       if (code != WP_FAULT_NONE) {
@@ -301,7 +312,8 @@ static wp_fault_code begin(const ProtobufCMessageDescriptor *descriptor, wp_aren
                            const uint8_t *bytes, size_t count, unsigned depth_max,
                            wp_fault *fault, ProtobufCMessage **result) {
   static const uint8_t nothing[1];
-  decoding decoding = {arena, depth_max > WP_DEPTH_MAX ? WP_DEPTH_MAX : depth_max, fault};
+  decoding decoding = {arena, depth_max > WP_DEPTH_MAX ? WP_DEPTH_MAX : depth_max,
+                       WP_SURPLUS_MAX + count / WP_SURPLUS_BYTES, fault};
   fault->code = WP_FAULT_NONE;
   fault->path_count = 0;
   return decode(&decoding, descriptor, bytes == NULL ? nothing : bytes, bytes == NULL ? 0 : count,

@@ -183,6 +183,7 @@ extension WireError {
       case WP_FAULT_UTF8: .invalidUTF8(path: path)
       case WP_FAULT_NUL: .nulInString(path: path)
       case WP_FAULT_REPEATED_MESSAGE: .repeatedSingularMessage(path: path)
+      case WP_FAULT_SURPLUS: .malformed(.surplus, path: path)
       case WP_FAULT_BUDGET: .budgetExceeded(limitBytes: limits.arenaBytesMax, path: path)
       default: .malformed(.other, path: path)
       }

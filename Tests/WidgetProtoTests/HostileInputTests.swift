@@ -123,8 +123,35 @@ struct HostileInputTests {
 
   @Test func `unknown fields do not use the budget`() throws {
     let codec = WireCodec(limits: WireLimits(arenaBytesMax: 4096))
-    let bytes = [[UInt8]](repeating: WireBytes.field(100, 0), count: 1_000_000).flatMap { $0 }
+    let unknown = WireBytes.field(100, [UInt8](repeating: 0, count: 100))
+    let bytes = [[UInt8]](repeating: unknown, count: 10_000).flatMap { $0 }
     _ = try codec.decode(ReloadRequest.self, from: bytes)
+  }
+
+  @Test func `a message may have 4,096 fields that change nothing, and one more for each 16 bytes`()
+    throws
+  {
+    // 4,681 fields of 2 bytes are 4,096 and a 16th of their bytes.
+    func fields(_ number: UInt64, _ count: Int) -> [UInt8] {
+      [[UInt8]](repeating: WireBytes.field(number, 1), count: count).flatMap { $0 }
+    }
+    _ = try codec.decode(UploadBlobRequest.self, from: fields(15, 4_681))
+    #expect(throws: WireError.malformed(.surplus, path: "")) {
+      try codec.decode(UploadBlobRequest.self, from: fields(15, 4_682))
+    }
+    // The first offset counts as a field that changes something.
+    _ = try codec.decode(UploadBlobRequest.self, from: fields(2, 4_682))
+    #expect(throws: WireError.malformed(.surplus, path: "offset")) {
+      try codec.decode(UploadBlobRequest.self, from: fields(2, 4_683))
+    }
+  }
+
+  @Test func `the fields of sub-messages that change nothing count together`() {
+    let unknown = [[UInt8]](repeating: WireBytes.field(15, 1), count: 20).flatMap { $0 }
+    let values = [[UInt8]](repeating: WireBytes.field(1, unknown), count: 1_000).flatMap { $0 }
+    #expect(throws: WireError.malformed(.surplus, path: "values")) {
+      try codec.decode(ListValue.self, from: values)
+    }
   }
 
   @Test func `a codec that ran out of budget still decodes the next message`() throws {

@@ -174,6 +174,24 @@ import WidgetTransport
     }
   }
 
+  @Test func `a request or an envelope with a million unknown fields is refused`() async throws {
+    try await withServer { server in
+      // Field 15, with one byte.
+      let unknown = (0..<1_000_000).flatMap { _ in [0x78, 0x01] as [UInt8] }
+      let client = try server.connect()
+      let upload = try client.refusal(
+        "UploadBlob", payload: unknown, service: "widgetd.v1.BlobService")
+      #expect(upload.code == .invalidArgument)
+      #expect(upload.reason == "INVALID_REQUEST")
+      #expect(upload.message.contains("too many unknown fields"))
+      let id = client.takeStreamID()
+      try client.send(RawClient.frame(.request, id, unknown))
+      let envelope = try #require(try client.response(to: id).status)
+      #expect(envelope.message.contains("too many unknown fields"))
+      #expect(try client.health() == .serving)
+    }
+  }
+
   @Test func `a timeline with a million entries is refused by its field`() async throws {
     try await withServer { server in
       var entries: [UInt8] = []

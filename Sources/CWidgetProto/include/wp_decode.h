@@ -15,6 +15,8 @@
  *  - A known field with the wrong wire type is WP_FAULT_WIRE_TYPE; the specification would treat it
  *    as unknown. It means that the peers have different schemas, and this must be visible.
  *  - Groups, gone since proto2, are WP_FAULT_GROUP.
+ *  - Unknown fields, and further occurrences of a singular field, have a limit (WP_FAULT_SURPLUS).
+ *    They change nothing and need no memory. So only their number bounds the time to read them.
  */
 #ifndef WP_DECODE_H
 #define WP_DECODE_H
@@ -26,6 +28,10 @@
 
 /* More levels than any caller may ask for. */
 #define WP_DEPTH_MAX 100
+/* The maximum number of fields of a message that change nothing, at all levels together: so many,
+ * and one more for each WP_SURPLUS_BYTES of the message. */
+#define WP_SURPLUS_MAX 4096
+#define WP_SURPLUS_BYTES 16
 
 typedef enum wp_fault_code {
   WP_FAULT_NONE = 0,
@@ -39,6 +45,7 @@ typedef enum wp_fault_code {
   WP_FAULT_UTF8,
   WP_FAULT_NUL,
   WP_FAULT_REPEATED_MESSAGE,
+  WP_FAULT_SURPLUS,
   WP_FAULT_BUDGET,
   /* protobuf-c refused a message that the scan accepted. */
   WP_FAULT_UNPACK,
