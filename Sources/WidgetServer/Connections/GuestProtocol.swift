@@ -49,14 +49,15 @@ public struct GuestHost: Sendable {
   /// the event loop.
   public func runTask(_ body: () -> Void) { service.value.context.work.runTask(body) }
 
-  /// Logs a failed start, and keeps it for `widgetctl status`. Call on the event loop.
+  /// Logs a failed start, and keeps it for `widgetctl status`. Every connection can cause one, so the
+  /// log has at most one a second. Call on the event loop.
   func noteFailedStart(of guest: any GuestProtocol, _ error: any Error) {
     let context = service.value.context
     let status = RPCStatus(
       .unavailable, "PROTOCOL_FAILED", "\(guest.name) cannot start: \(error)")
     context.keep(status, area: "connections", at: .wallClock())
-    logger.error(
-      "cannot start \(guest.name); the next connection tries again",
-      metadata: ["error": "\(error)"])
+    context.log(
+      .error, "cannot start \(guest.name); the next connection tries again", about: "guests",
+      of: nil, ["error": "\(error)"])
   }
 }
