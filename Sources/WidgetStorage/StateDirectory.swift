@@ -15,8 +15,9 @@ public final class StateDirectory {
   /// Takes the lock. Creates missing directories, accessible only to this user. Existing
   /// directories keep their permissions.
   ///
-  /// Throws `unsafe` for a directory that other users own or can write to: they could replace the
-  /// store, or put links in the place of its files. Throws `locked` if another daemon uses the
+  /// Throws `unsafe` for a directory that other users own or can write to, and for one that they could
+  /// replace (`ParentFolders`). They could replace the store, or put links in the place of its files.
+  /// Throws `locked` if another daemon uses the
   /// directory, else `readOnly`, `full` or `cannotOpen`.
   ///
   /// - Parameter isRepair: Whether root may use the directory of another user, for a command beside
@@ -28,6 +29,8 @@ public final class StateDirectory {
       throw .cannotOpen(path: path, detail: "not a valid path")
     }
     self.path = path
+    let owner = isRepair && geteuid() == 0 ? StateDirectory.owner(of: path) : nil
+    try ParentFolders(trusting: owner).check(above: path)
     try StateDirectory.makeDirectories(path)
     try StateDirectory.checkOwner(of: path, isRepair: isRepair)
     lock = try StateDirectory.takeLock(path + "/" + StateDirectory.lockFileName)
@@ -64,6 +67,12 @@ public final class StateDirectory {
         throw .cannotOpen(path: made, detail: "not a directory")
       }
     }
+  }
+
+  /// The owner of a directory; nil if it is missing.
+  private static func owner(of path: String) -> uid_t? {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_uid : nil
   }
 
   private static func checkOwner(of path: String, isRepair: Bool) throws(StorageError) {

@@ -119,4 +119,68 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     #expect(try StateDirectory(path: folder.path, isRepair: true).isLocked)
   }
+
+  @Test(arguments: [0o707, 0o777])
+  func `a directory below a folder that other users can write to is refused`(mode: Int) throws {
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: folder.path)
+    // Also if the directory is deeper, and if links lead to it.
+    try FileManager.default.createDirectory(
+      atPath: folder.path + "/a/state", withIntermediateDirectories: true,
+      attributes: [.posixPermissions: 0o700])
+    let other = try TemporaryFolder()
+    #expect(symlink(folder.path + "/a/state", other.path + "/last") == 0)
+    #expect(symlink(folder.path, other.path + "/first") == 0)
+    #expect(symlink("first/a", other.path + "/second") == 0)
+    let paths: [String] = [
+      "\(folder.path)/new", "\(folder.path)/a/state", "\(other.path)/last",
+      "\(other.path)/second/state", "\(other.path)/../\(folder.name)/a/state",
+    ]
+    for path in paths {
+      let failure = #expect(throws: StorageError.self) { try StateDirectory(path: path) }
+      #expect(failure?.reason == "UNSAFE", "\(path)")
+      #expect(failure?.path == path)
+      #expect(
+        failure.map { "\($0)".contains("run `chmod go-w \(folder.path)`") } == true,
+        "\(path): \(String(describing: failure))")
+    }
+    #expect(!FileManager.default.fileExists(atPath: folder.path + "/new"))
+  }
+
+  @Test func `a directory below a folder of all users with the sticky bit is used`() throws {
+    try FileManager.default.setAttributes([.posixPermissions: 0o1777], ofItemAtPath: folder.path)
+    #expect(symlink(folder.path, folder.path + "/link") == 0)
+    #expect(try StateDirectory(path: folder.path + "/state").isLocked)
+    #expect(try StateDirectory(path: folder.path + "/link/second").isLocked)
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root can give a folder away"))
+  func `a directory in a folder of another user, or behind a link of one, is refused`() throws {
+    let own = try TemporaryFolder()
+    #expect(symlink(own.path, folder.path + "/link") == 0)
+    try #require(lchown(folder.path + "/link", 4_321, 4_322) == 0)
+    for path in ["\(folder.path)/link", "\(folder.path)/link/state"] {
+      let failure = #expect(throws: StorageError.self) { try StateDirectory(path: path) }
+      #expect(failure.map { "\($0)".contains("the link \(folder.path)/link in its path") } == true)
+    }
+    let state = folder.path + "/state"
+    _ = try StateDirectory(path: state)
+    try #require(chown(folder.path, 4_321, 4_322) == 0)
+    let failure = #expect(throws: StorageError.self) { try StateDirectory(path: state) }
+    #expect(failure?.reason == "UNSAFE")
+    #expect(failure.map { "\($0)".contains("the folder \(folder.path) above it") } == true)
+    // Root repairs the store of the user who owns the folders.
+    try #require(chown(state, 4_321, 4_322) == 0)
+    #expect(try StateDirectory(path: state, isRepair: true).isLocked)
+  }
+
+  @Test func `a folder that a group can write to is refused unless it is the owner's group`() throws {
+    let (user, group) = (geteuid(), getegid())
+    let state = folder.path + "/state"
+    try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: folder.path)
+    if user == group { #expect(try StateDirectory(path: state).isLocked) }
+    guard user != group || (user == 0 && chown(folder.path, 0, 4_322) == 0) else { return }
+    try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: folder.path)
+    let failure = #expect(throws: StorageError.self) { try StateDirectory(path: state) }
+    #expect(failure?.reason == "UNSAFE")
+  }
 }

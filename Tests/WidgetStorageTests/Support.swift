@@ -21,6 +21,8 @@ final class TemporaryFolder {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
+  /// The last part of the path.
+  var name: String { String(path.split(separator: "/").last ?? "") }
   var database: String { path + "/" + SQLiteCommitLog.databaseFileName }
 
   func bytes(of name: String) throws -> Data {
