@@ -28,6 +28,42 @@ import WidgetStorage
     #expect(budgets.budget(of: kind, capacity: 4, at: time(4_500)).remaining == 4)
   }
 
+  @Test func `the oldest budgets of removed kinds are dropped above twice the number of kinds`() throws
+  {
+    var budgets = RefreshBudgets()
+    let declared: KindName = try .make("declared")
+    _ = budgets.take(declared, capacity: 4, at: time(0))
+    var deleted: Set<KindName> = []
+    for number in 1...1_000 {
+      let kind: KindName = try .make("removed-\(number)")
+      _ = budgets.take(kind, capacity: 4, at: time(Int64(number)))
+      budgets.keepCalls()
+      deleted.formUnion(budgets.takeChanges(at: time(Int64(number))).deletions)
+      budgets.dropRemoved(kindsMax: 10) { $0 == declared }
+      #expect(budgets.count <= 20)
+    }
+    // The newest removed kind and the declared kind still have one call fewer.
+    let last: KindName = try .make("removed-1000")
+    #expect(budgets.budget(of: last, capacity: 4, at: time(1_000)).remaining == 3)
+    #expect(budgets.budget(of: declared, capacity: 4, at: time(0)).remaining == 3)
+    let first: KindName = try .make("removed-1")
+    #expect(budgets.budget(of: first, capacity: 4, at: time(1_000)).remaining == 4)
+    // The rows of dropped budgets are removed.
+    #expect(deleted.count + budgets.count == 1_001)
+  }
+
+  @Test func `calls of the turn are not dropped, because they can be taken back`() throws {
+    var budgets = RefreshBudgets()
+    for number in 1...30 {
+      let kind: KindName = try .make("removed-\(number)")
+      _ = budgets.take(kind, capacity: 4, at: time(Int64(number)))
+      budgets.dropRemoved(kindsMax: 10) { _ in false }
+    }
+    #expect(budgets.count == 30)
+    budgets.takeBack()
+    #expect(budgets.count == 0)
+  }
+
   @Test func `a stored time of the clock, from an earlier version, blocks nothing`() throws {
     var budgets = RefreshBudgets()
     let kind: KindName = try .make("gauge")

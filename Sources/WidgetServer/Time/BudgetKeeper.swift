@@ -41,6 +41,9 @@ final class BudgetKeeper {
     let before = budgets.unstoredCount
     let isTaken = budgets.take(
       kind, capacity: capacity(of: kind), at: context.turn.runningTime)
+    budgets.dropRemoved(kindsMax: context.limits.store.kindsMax) {
+      context.store.kind($0) != nil
+    }
     // In a pause, the turn does not write the row.
     if budgets.unstoredCount > before, log.needsGroups, !retry.holds(at: .now()) {
       context.noteBudgetRows(budgets.unstoredCount - before)

@@ -39,6 +39,9 @@ struct RefreshBudgets {
   /// The number of levels at which those of full budgets are looked for.
   private var usedMax = RefreshBudgets.usedMin
 
+  /// The number of levels above which those of removed kinds are dropped; nil before the first time.
+  private var removedFrom: Int?
+
   /// The levels to store, and the kinds whose stored levels to remove.
   struct Changes: Hashable {
     var upserts: [RefreshBudgetImage] = []
@@ -47,6 +50,8 @@ struct RefreshBudgets {
     var isEmpty: Bool { upserts.isEmpty && deletions.isEmpty }
   }
 
+  /// The number of kinds with used calls.
+  var count: Int { used.count }
   /// The number of kinds whose levels need storing with their calls.
   var unstoredCount: Int { unstored.count }
   /// Whether levels need storing. Levels that are only to be removed wait for others.
@@ -123,6 +128,19 @@ struct RefreshBudgets {
   private mutating func dropFull(at now: RunningTime) {
     for (kind, level) in used where !isUsed(level, at: now) { drop(kind) }
     usedMax = max(RefreshBudgets.usedMin, 2 * used.count)
+  }
+
+  /// Drops the oldest levels of removed kinds if there are more than twice as many levels as kinds can
+  /// be declared. Levels of half that number of removed kinds stay. So a call costs O(1) on average, as
+  /// with `dropFull`. The calls of the turn stay, because they can be taken back.
+  ///
+  /// - Parameter isDeclared: Whether a kind is not removed.
+  mutating func dropRemoved(kindsMax: Int, isDeclared: (KindName) -> Bool) {
+    guard used.count > max(removedFrom ?? 0, 2 * kindsMax) else { return }
+    let removed = used.filter { !isDeclared($0.key) && former.index(forKey: $0.key) == nil }
+      .sorted { ($1.value.at, $1.key.rawValue) < ($0.value.at, $0.key.rawValue) }
+    for (kind, _) in removed.dropFirst(kindsMax / 2) { drop(kind) }
+    removedFrom = used.count + max(1, kindsMax / 2)
   }
 
   private mutating func drop(_ kind: KindName) {
