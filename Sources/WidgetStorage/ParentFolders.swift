@@ -65,7 +65,8 @@ struct ParentFolders {
     guard trusted.contains(status.st_uid) else {
       throw .unsafe(
         path: path,
-        detail: "the folder \(folder) above it belongs to user \(status.st_uid), who could replace it;"
+        detail:
+          "the folder \(folder) above it belongs to user \(status.st_uid), who could replace it;"
           + " choose a state directory in a folder of root or of user \(geteuid())")
     }
     // Many systems give each user a group of the same number, without other members.
@@ -85,7 +86,8 @@ struct ParentFolders {
     guard trusted.contains(status.st_uid) else {
       throw .unsafe(
         path: path,
-        detail: "the link \(link) in its path belongs to user \(status.st_uid), who could change it;"
+        detail:
+          "the link \(link) in its path belongs to user \(status.st_uid), who could change it;"
           + " choose a state directory without this link")
     }
   }

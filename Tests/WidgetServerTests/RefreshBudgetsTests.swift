@@ -28,7 +28,8 @@ import WidgetStorage
     #expect(budgets.budget(of: kind, capacity: 4, at: time(4_500)).remaining == 4)
   }
 
-  @Test func `the oldest budgets of removed kinds are dropped above twice the number of kinds`() throws
+  @Test func `the oldest budgets of removed kinds are dropped above twice the number of kinds`()
+    throws
   {
     var budgets = RefreshBudgets()
     let declared: KindName = try .make("declared")

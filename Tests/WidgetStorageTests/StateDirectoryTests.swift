@@ -173,7 +173,8 @@ import Testing
     #expect(try StateDirectory(path: state, isRepair: true).isLocked)
   }
 
-  @Test func `a folder that a group can write to is refused unless it is the owner's group`() throws {
+  @Test func `a folder that a group can write to is refused unless it is the owner's group`() throws
+  {
     let (user, group) = (geteuid(), getegid())
     let state = folder.path + "/state"
     try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: folder.path)
