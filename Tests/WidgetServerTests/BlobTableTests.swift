@@ -43,6 +43,74 @@ struct BlobTableTests {
     #expect(try table.piece(end, for: 1, isOwner: false, at: start, limits).data == [])
   }
 
+  @Test func `a piece counts in the limits before it is written`() throws {
+    var table = BlobTable(folder: "/tmp")
+    let piece = UploadBlobRequest(data: [UInt8](repeating: 0, count: 8))
+    let (first, second) = (
+      try table.prepare(piece, by: 1, at: start, limits),
+      try table.prepare(UploadBlobRequest(data: [1]), by: 1, at: start, limits)
+    )
+    #expect(
+      reason { () throws(RPCStatus) in _ = try table.prepare(piece, by: 1, at: start, limits) }
+        == "QUOTA_EXCEEDED")
+    // A piece that cannot be written does not count any more.
+    let failure = RPCStatus(.unavailable, "STORAGE_FAILED", "The disk is full.")
+    #expect(
+      reason { () throws(RPCStatus) in
+        _ = try table.finish(first, .failure(failure), at: start, limits)
+      } == "STORAGE_FAILED")
+    let written = try table.prepare(piece, by: 1, at: start, limits)
+    for upload in [written, second] {
+      _ = try table.finish(upload, upload.run(), at: start, limits)
+    }
+    table.removeAll()
+  }
+
+  @Test func `a blob that is deleted while a piece is written leaves nothing in the limits`() throws
+  {
+    let folder = try TestFolder()
+    var table = BlobTable(folder: folder.path)
+    for _ in 0..<3 {
+      let id = try table.add(UploadBlobRequest(data: [1]), by: 1, at: start, limits).blobID
+      let piece = UploadBlobRequest(blobID: id, offset: 1, data: [UInt8](repeating: 2, count: 7))
+      do {
+        let upload = try table.prepare(piece, by: 1, at: start, limits)
+        let read = try table.prepare(
+          ReadBlobRequest(blobID: id), for: 1, isOwner: false, at: start, limits)
+        table.delete(id, by: 0, isOwner: true)
+        // The file stays open for the work under way.
+        #expect(openFiles(in: folder.path) == 1)
+        #expect(try read.run().get().data == [1])
+        let result = upload.run()
+        #expect(
+          reason { () throws(RPCStatus) in
+            _ = try table.finish(upload, result, at: start, limits)
+          } == "BLOB_NOT_FOUND")
+      }
+      #expect(openFiles(in: folder.path) == 0)
+    }
+    _ = try table.add(
+      UploadBlobRequest(data: [UInt8](repeating: 1, count: 8)), by: 1, at: start, limits)
+    table.removeAll()
+  }
+
+  @Test func `a piece that is written twice at once counts once`() throws {
+    var table = BlobTable(folder: "/tmp")
+    let id = try table.add(UploadBlobRequest(data: [1]), by: 1, at: start, limits).blobID
+    let piece = UploadBlobRequest(blobID: id, offset: 1, data: [2, 3])
+    let uploads = [
+      try table.prepare(piece, by: 1, at: start, limits),
+      try table.prepare(piece, by: 1, at: start, limits),
+    ]
+    for upload in uploads {
+      #expect(try table.finish(upload, upload.run(), at: start, limits).size == 3)
+    }
+    // 3 of 12 bytes are used.
+    let large = UploadBlobRequest(data: [UInt8](repeating: 0, count: 8))
+    #expect(try table.add(large, by: 1, at: start, limits).size == 8)
+    table.removeAll()
+  }
+
   @Test func `pieces that do not fit are refused, and change nothing`() throws {
     var table = BlobTable(folder: "/tmp")
     let id = try table.add(UploadBlobRequest(data: [1, 2]), by: 1, at: start, limits).blobID
