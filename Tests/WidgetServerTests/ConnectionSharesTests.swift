@@ -28,6 +28,14 @@ import WidgetProto
     #expect(shares.admit(0, .owner, limits) == nil)
   }
 
+  @Test func `few open files lower the limit of connections, and owners keep their part of it`() {
+    var shares = ConnectionShares(openFilesMax: 64)
+    while shares.admit(1_001, .client, limits) == nil {}
+    #expect(shares.count == 28)
+    for _ in 0..<4 { #expect(shares.admit(0, .owner, limits) == nil) }
+    #expect(shares.admit(0, .owner, limits) == .init(limit: "connections_max", maximum: 32))
+  }
+
   @Test func `a user without permissions has fewer connections`() {
     var shares = ConnectionShares()
     for _ in 0..<4 { #expect(shares.admit(1_001, .nothing, limits) == nil) }

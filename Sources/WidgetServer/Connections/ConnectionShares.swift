@@ -9,6 +9,8 @@ struct ConnectionShares {
   private(set) var unauthorizedCount = 0
   private var countByUID: [UInt32: Int] = [:]
   private var unauthorizedCountByUID: [UInt32: Int] = [:]
+  /// The maximum number of open files of the process.
+  private let openFilesMax: Int
 
   /// A reached limit and its value.
   struct Refusal: Hashable {
@@ -22,6 +24,15 @@ struct ConnectionShares {
   /// The connections of `connections_max` that are reserved for owners: 64, or an eighth if that is
   /// less.
   static func reserved(of connectionsMax: Int) -> Int { min(reservedMax, connectionsMax / 8) }
+
+  /// - Parameter openFilesMax: The maximum number of open files of the process.
+  init(openFilesMax: Int = .max) { self.openFilesMax = openFilesMax }
+
+  /// The most connections. Each is an open file, and a second one while it is handed over. With too few
+  /// files, the kernel would refuse the connections of owners, too.
+  private func mostConnections(_ limits: ServerLimits) -> Int {
+    min(limits.connectionsMax, openFilesMax / 2)
+  }
 
   /// The highest number of connections of one user.
   var highestCount: Int { countByUID.values.max() ?? 0 }
@@ -44,9 +55,8 @@ struct ConnectionShares {
   func refusal(
     of uid: UInt32, _ level: AccessPolicy.Level, _ limits: ServerLimits
   ) -> Refusal? {
-    let connectionsMax =
-      limits.connectionsMax
-      - (level == .owner ? 0 : ConnectionShares.reserved(of: limits.connectionsMax))
+    let most = mostConnections(limits)
+    let connectionsMax = most - (level == .owner ? 0 : ConnectionShares.reserved(of: most))
     if count >= connectionsMax { return Refusal(limit: "connections_max", maximum: connectionsMax) }
     if countByUID[uid, default: 0] >= limits.connectionsPerUIDMax {
       return Refusal(limit: "connections_per_uid_max", maximum: limits.connectionsPerUIDMax)

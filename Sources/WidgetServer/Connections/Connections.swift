@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import NIOCore
 import WidgetProto
@@ -10,7 +11,7 @@ final class Connections {
   var subordinates: SubordinateUIDs
   private var open: [ObjectIdentifier: any ServerConnection] = [:]
   /// Connections that were admitted and are not closed, even those that are not in `open` yet.
-  private(set) var shares = ConnectionShares()
+  private(set) var shares = ConnectionShares(openFilesMax: Connections.openFilesMax)
   /// Called after a connection has ended.
   var onClosed: () -> Void = {}
   /// The caller that waits for connections to close.
@@ -42,6 +43,13 @@ final class Connections {
     self.context = context
     self.policy = policy
     self.subordinates = subordinates
+  }
+
+  /// The maximum number of open files of this process.
+  private static var openFilesMax: Int {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
+    return Int(clamping: limit.rlim_cur)
   }
 
   // MARK: - Counting
