@@ -19,6 +19,8 @@ public struct HandedOver: Sendable {
 
   init(records: [[UInt8]] = [], sockets: [String: CInt]) {
     var description: [UInt8] = []
+    // The records can have hundreds of MiB.
+    description.reserveCapacity(records.reduce(0) { $0 + 4 + $1.count })
     for record in records {
       withUnsafeBytes(of: UInt32(clamping: record.count).bigEndian) { description += $0 }
       description += record
@@ -55,13 +57,14 @@ public struct HandedOver: Sendable {
     let codec = WireCodec(limits: limits)
     var rest = description[...]
     guard let first = HandedOver.takeRecord(&rest),
-      let head = try? codec.decode(Handover.self, from: first),
+      let head = try? HandedOver.decode(Handover.self, first, codec),
       head.format == Handover.currentFormat
     else { return nil }
     var parsed = Parsed(head: head)
     while let record = HandedOver.takeRecord(&rest) {
       do throws(WireError) {
-        parsed.connections.append(try codec.decode(HandedConnection.self, from: record))
+        parsed.connections.append(
+          try HandedOver.decode(HandedConnection.self, record, codec))
       } catch {
         parsed.unreadableCount += 1
       }
@@ -71,11 +74,23 @@ public struct HandedOver: Sendable {
     return parsed
   }
 
-  private static func takeRecord(_ bytes: inout ArraySlice<UInt8>) -> [UInt8]? {
+  /// Decodes a record without a copy of its bytes.
+  private static func decode<M: WireMessage>(
+    _ type: M.Type, _ record: ArraySlice<UInt8>, _ codec: WireCodec
+  ) throws(WireError) -> M {
+    let result: Result<M, WireError> = record.withUnsafeBytes { bytes in
+      do throws(WireError) { return .success(try codec.decode(type, from: bytes)) } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
+  }
+
+  private static func takeRecord(_ bytes: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
     guard bytes.count >= 4 else { return nil }
     let count = bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
     guard bytes.count - 4 >= count else { return nil }
     defer { bytes = bytes.dropFirst(4 + count) }
-    return Array(bytes.dropFirst(4).prefix(count))
+    return bytes.dropFirst(4).prefix(count)
   }
 }
