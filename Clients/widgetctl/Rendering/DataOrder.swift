@@ -25,7 +25,8 @@ extension Widget {
   /// The order of the widget's data.
   var dataOrder: DataOrder {
     programKeys.isEmpty
-      ? .usual : DataOrder(
+      ? .usual
+      : DataOrder(
         first: ["state", "problem", "bundles", "failed", "version", "path"], last: programKeys)
   }
 }
