@@ -1,7 +1,9 @@
 import Glibc
+import Logging
 import NIOCore
 import Testing
 import WidgetProto
+import WidgetStorage
 
 @testable import WidgetServer
 
@@ -72,6 +74,26 @@ import WidgetProto
     #expect(guest.calls.get() == ["start", "start", "beginShutdown", "stop"])
   }
 
+  @Test func `a thousand failed starts in a moment are few lines in the log`() async throws {
+    let lines = Box<[String]>([])
+    let folder = try TestFolder()
+    let server = try await WidgetServer.start(
+      .init(socketPath: folder.socketPath, policy: .own),
+      logger: Logger(label: "test") { _ in CountingLogHandler(lines: lines) },
+      makeLog: { () throws(StorageError) in MemoryCommitLog(epoch: 9) })
+    let guest = EchoGuest()
+    try await server.onLoop { service in
+      let context = service.context
+      let host = GuestHost(
+        eventLoop: context.eventLoop, limits: context.limits, logger: context.logger,
+        service: NIOLoopBound(service, eventLoop: context.eventLoop))
+      for _ in 0..<1_000 { host.noteFailedStart(of: guest, TestFault("no pipe is left")) }
+    }.get()
+    try await server.stop()
+    let found = lines.get().filter { $0.contains("cannot start echo") }
+    #expect((1..<100).contains(found.count))
+  }
+
   @Test func `a guest forgets a connection whose peer leaves during its start`() async throws {
     let gate = Gate()
     let guest = EchoGuest { await gate.pass() }
@@ -120,4 +142,18 @@ private final class Gate: Sendable {
   func pass() async { for await _ in stream {} }
 
   func open() { continuation.finish() }
+}
+
+/// Keeps the messages of the log.
+private struct CountingLogHandler: LogHandler {
+  let lines: Box<[String]>
+  var metadata: Logger.Metadata = [:]
+  var logLevel: Logger.Level = .error
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  func log(event: LogEvent) { lines.update { $0.append("\(event.message)") } }
 }
