@@ -87,10 +87,13 @@ final class Blobs {
     queue.begin(caller.uid, isOwner: caller.isOwner)
     let end = NIOLoopBound(
       { [self] (result: Result<Outcome, RPCStatus>) in
-        // A call that `stop` has answered is over.
-        guard let caller = underWay.removeValue(forKey: number) else { return }
-        answer(caller) { () throws(RPCStatus) -> Answer in try rest(result) }
-        wake(queue.end(caller.uid, isOwner: caller.isOwner))
+        // The time to encode the answer counts for the user.
+        context.upkeep.add(of: caller.uid) { [self] in
+          // A call that `stop` has answered is over.
+          guard underWay.removeValue(forKey: number) != nil else { return }
+          answer(caller) { () throws(RPCStatus) -> Answer in try rest(result) }
+          wake(queue.end(caller.uid, isOwner: caller.isOwner))
+        }
       }, eventLoop: context.eventLoop)
     run { [gate] in
       let result = work()
