@@ -14,8 +14,8 @@ struct InputWordsTests {
     return try Scene(
       """
       data: {n: 0}
-      sources: {feed: {http: \(http), start: false, parse: \(parse), set: {n: result}}}
-      actions: {save: {do: [{http: \(http), parse: \(parse), set: {n: result}}]}}
+      sources: {feed: {http: \(http), start: false, parse: \(parse), set: {n: size(result)}}}
+      actions: {save: {do: [{http: \(http), parse: \(parse), set: {n: size(result)}}]}}
       on: {go: save, read: [{reload: feed}]}
       """, permissions: "{hosts: [\"api.example:8443\"]}")
   }
@@ -97,7 +97,7 @@ struct InputWordsTests {
     var scene = try Scene(
       """
       data: {n: 0, program: df}
-      actions: {act: {do: [{command: \(command), parse: {path: a}, set: {n: result}}]}}
+      actions: {act: {do: [{command: \(command), parse: {path: a}, set: {n: size(result)}}]}}
       on: {go: act}
       """, permissions: "{commands: [df, \"${bundle}/df\"]}")
     try scene.event("go")
