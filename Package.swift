@@ -202,8 +202,8 @@ let package = Package(
     .target(
       name: "WidgetServer",
       dependencies: [
-        "WidgetCore", "WidgetModel", "WidgetProcess", "WidgetProto", "WidgetStorage",
-        "WidgetTimeZones", "WidgetTimers", "WidgetTransport", heaps, nioCore, nioPosix, logging,
+        "WidgetCore", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTimeZones",
+        "WidgetTimers", "WidgetTransport", heaps, nioCore, nioPosix, logging,
       ],
       swiftSettings: unchecked),
     .target(

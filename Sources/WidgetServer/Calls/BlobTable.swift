@@ -1,18 +1,18 @@
+import Glibc
 import NIOCore
 import WidgetProto
 
 /// The files that clients have uploaded for the programs that handle their events.
 ///
-/// A blob that nobody uses expires. The table is a value with private state: the owner of the timer
-/// asks for `nextExpiry` after each call. To read and write can block, so the table only prepares this
-/// work (`BlobUpload`, `BlobPiece`). The caller carries it out, and then calls `finish`.
+/// A blob is a file without a name, so the kernel deletes it when the daemon ends, also after a
+/// crash. A blob that nobody uses expires. The table is a value with private state: the owner of
+/// the timer asks for `nextExpiry` after each call.
 ///
 /// Thousands of calls can come in a second, so no call looks at all blobs. The table keeps the order
 /// of the expiries and the amounts that count in limits.
 ///
-/// Invariants: `expiries` has each id of `blobs`; `usage` is the sum of `blobs`, of `unused` and of the
-/// uploads that are not finished; `oldestUnused` has each user whose next unused file is that of a
-/// client.
+/// Invariants: `expiries` has each id of `blobs`; `usage` is the sum of `blobs` and `unused`;
+/// `oldestUnused` has each user whose next unused file is that of a client.
 struct BlobTable {
   /// The maximum number of bytes of a blob in one answer.
   static let pieceBytesMax = 1 << 20
@@ -26,7 +26,7 @@ struct BlobTable {
   private struct Blob {
     let uid: UInt32
     let isOwners: Bool
-    let file: BlobFile
+    let file: CInt
     let name: String
     let contentType: String
     var size = 0
@@ -35,7 +35,7 @@ struct BlobTable {
   /// The file of a forgotten blob.
   private struct UnusedFile {
     let isOwners: Bool
-    let file: BlobFile
+    let file: CInt
     /// The number of files that were forgotten before it.
     let number: UInt64
     var size: Int
@@ -70,7 +70,13 @@ struct BlobTable {
     }
   }
 
-  mutating func removeAll() { self = BlobTable(folder: folder) }
+  mutating func removeAll() {
+    for (id, blob) in blobs { forget(id, blob) }
+    for files in unused.values {
+      for next in files { close(next.file) }
+    }
+    self = BlobTable(folder: folder)
+  }
 
   // MARK: - Files of forgotten blobs
 
@@ -95,11 +101,12 @@ struct BlobTable {
     let size = next.size
     next.size -= BlobTable.freedBytesMax
     // If the file cannot be made shorter, the kernel frees all of it at once.
-    if next.size > 0, next.file.shorten(to: next.size) {
+    if next.size > 0, ftruncate(next.file, off_t(next.size)) == 0 {
       unused[uid]?.prepend(next)
       usage.add(bytes: -BlobTable.freedBytesMax, of: uid, isOwners: next.isOwners)
       return BlobTable.freedBytesMax
     }
+    close(next.file)
     unusedCount -= 1
     usage.add(files: -1, bytes: -size, of: uid, isOwners: next.isOwners)
     if unused[uid]?.isEmpty == true { unused[uid] = nil }
@@ -117,84 +124,45 @@ struct BlobTable {
 
   // MARK: - Calls
 
-  /// Admits a piece, which counts from now on. O(1).
-  mutating func prepare(
+  /// Adds a piece. O(piece).
+  mutating func add(
     _ request: UploadBlobRequest, by uid: UInt32, isOwner: Bool = false, at now: NIODeadline,
     _ limits: ServerLimits
-  ) throws(RPCStatus) -> BlobUpload {
-    expire(at: now)
-    guard !request.blobID.isEmpty else { return try begin(request, by: uid, isOwner, limits) }
-    guard let blob = blobs[request.blobID], blob.uid == uid else {
-      throw .blobNotFound(request.blobID)
-    }
-    let upload = BlobUpload(
-      request: request, uid: uid, isOwners: blob.isOwners, file: blob.file, size: blob.size,
-      folder: folder)
-    // A client that has lost the answer sends the piece again.
-    guard !upload.isRepeated else { return upload }
-    guard request.offset == UInt64(blob.size) else {
-      throw .blobOffset(request.blobID, size: UInt64(blob.size))
-    }
-    try admit(request.data.count, after: blob.size, of: uid, isOwner, limits)
-    usage.add(bytes: request.data.count, of: uid, isOwners: blob.isOwners)
-    return upload
-  }
-
-  /// Adds a piece to its blob, after `BlobUpload.run`. O(1).
-  mutating func finish(
-    _ upload: BlobUpload, _ result: Result<BlobFile, RPCStatus>, at now: NIODeadline,
-    _ limits: ServerLimits
   ) throws(RPCStatus) -> UploadBlobResponse {
-    let known = blobs[upload.request.blobID]
-    // An owner may have deleted the blob meanwhile.
-    guard upload.file == nil || known != nil else {
-      release(upload)
-      throw .blobNotFound(upload.request.blobID)
-    }
-    let file: BlobFile
-    switch result {
-    case .success(let used): file = used
-    case .failure(let error):
-      release(upload)
-      throw error
-    }
+    expire(at: now)
     let idle = Duration.seconds(limits.blobIdleSeconds)
     let expiry = now + .seconds(Int64(limits.blobIdleSeconds))
-    let (request, count) = (upload.request, upload.request.data.count)
-    guard var blob = known else {
-      let id = BlobTable.newID()
-      blobs[id] = Blob(
-        uid: upload.uid, isOwners: upload.isOwners, file: file, name: request.name,
-        contentType: request.contentType, size: count)
-      expiries.set(id, to: expiry)
-      return UploadBlobResponse(blobID: id, size: UInt64(count), idle: idle)
+    guard !request.blobID.isEmpty else {
+      return UploadBlobResponse(
+        blobID: try begin(request, by: uid, isOwner, until: expiry, limits),
+        size: UInt64(request.data.count), idle: idle)
     }
-    if !upload.isRepeated {
-      // Another call may have added the same piece meanwhile.
-      let added = max(0, upload.size + count - blob.size)
-      usage.add(bytes: added - count, of: upload.uid, isOwners: upload.isOwners)
-      blob.size += added
+    guard var blob = blobs[request.blobID], blob.uid == uid else {
+      throw .blobNotFound(request.blobID)
+    }
+    let size = UInt64(blob.size)
+    if request.offset < size {
+      // A retry: the client has lost the answer and sends the piece again.
+      let known = try read(blob, at: Int(request.offset), count: request.data.count)
+      guard known == request.data else { throw .blobOffset(request.blobID, size: size) }
+    } else {
+      guard request.offset == size else { throw .blobOffset(request.blobID, size: size) }
+      try admit(request.data.count, after: blob.size, of: uid, isOwner, limits)
+      try BlobTable.write(request.data, to: blob.file, at: blob.size)
+      blob.size += request.data.count
       blobs[request.blobID] = blob
+      usage.add(bytes: request.data.count, of: uid, isOwners: blob.isOwners)
     }
     expiries.set(request.blobID, to: expiry)
-    return UploadBlobResponse(
-      blobID: request.blobID, size: UInt64(blob.size), idle: idle)
+    return UploadBlobResponse(blobID: request.blobID, size: UInt64(blob.size), idle: idle)
   }
 
-  /// Stops counting a piece that is not added.
-  private mutating func release(_ upload: BlobUpload) {
-    guard !upload.isRepeated else { return }
-    usage.add(
-      files: upload.file == nil ? -1 : 0, bytes: -upload.request.data.count, of: upload.uid,
-      isOwners: upload.isOwners)
-  }
-
-  /// Finds a piece of a blob. Only owners can read other users' blobs, and they may name the user
-  /// with `forUID`. O(1).
-  mutating func prepare(
+  /// Reads a piece of a blob. Only owners can read other users' blobs, and they may name the user
+  /// with `forUID`. O(piece).
+  mutating func piece(
     _ request: ReadBlobRequest, for uid: UInt32, isOwner: Bool, at now: NIODeadline,
     _ limits: ServerLimits
-  ) throws(RPCStatus) -> BlobPiece {
+  ) throws(RPCStatus) -> ReadBlobResponse {
     expire(at: now)
     guard let blob = blobs[request.blobID], blob.uid == uid || isOwner,
       blob.uid == request.forUID ?? blob.uid
@@ -202,16 +170,16 @@ struct BlobTable {
     expiries.set(request.blobID, to: now + .seconds(Int64(limits.blobIdleSeconds)))
     let start = Int(clamping: min(request.offset, UInt64(blob.size)))
     let wanted = request.sizeMax == 0 ? BlobTable.pieceBytesMax : Int(request.sizeMax)
-    return BlobPiece(
-      file: blob.file, offset: start,
-      count: min(wanted, BlobTable.pieceBytesMax, blob.size - start),
-      answer: ReadBlobResponse(
-        size: UInt64(blob.size), name: blob.name, contentType: blob.contentType))
+    let count = min(wanted, BlobTable.pieceBytesMax, blob.size - start)
+    return ReadBlobResponse(
+      data: try read(blob, at: start, count: count), size: UInt64(blob.size), name: blob.name,
+      contentType: blob.contentType)
   }
 
   mutating func delete(_ id: String, by uid: UInt32, isOwner: Bool) {
     guard let blob = blobs[id], blob.uid == uid || isOwner else { return }
     guard blob.size <= BlobTable.smallFileBytesMax else { return forget(id, blob) }
+    close(blob.file)
     usage.add(files: -1, bytes: -blob.size, of: blob.uid, isOwners: blob.isOwners)
     blobs[id] = nil
     expiries.remove(id)
@@ -220,8 +188,9 @@ struct BlobTable {
   // MARK: - Parts
 
   private mutating func begin(
-    _ request: UploadBlobRequest, by uid: UInt32, _ isOwner: Bool, _ limits: ServerLimits
-  ) throws(RPCStatus) -> BlobUpload {
+    _ request: UploadBlobRequest, by uid: UInt32, _ isOwner: Bool, until expiry: NIODeadline,
+    _ limits: ServerLimits
+  ) throws(RPCStatus) -> String {
     guard request.offset == 0 else {
       throw .invalidField("offset", "The first piece of a blob has the offset 0.")
     }
@@ -247,9 +216,18 @@ struct BlobTable {
       throw .quotaExceeded("blobs_max", limits.blobsMax)
     }
     try admit(request.data.count, after: 0, of: uid, isOwner, limits)
+    let file = try makeFile()
+    do throws(RPCStatus) { try BlobTable.write(request.data, to: file, at: 0) } catch {
+      close(file)
+      throw error
+    }
+    let id = BlobTable.newID()
+    blobs[id] = Blob(
+      uid: uid, isOwners: isOwner, file: file, name: request.name, contentType: request.contentType,
+      size: request.data.count)
+    expiries.set(id, to: expiry)
     usage.add(files: 1, bytes: request.data.count, of: uid, isOwners: isOwner)
-    return BlobUpload(
-      request: request, uid: uid, isOwners: isOwner, file: nil, size: 0, folder: folder)
+    return id
   }
 
   private mutating func admit(
@@ -297,5 +275,69 @@ struct BlobTable {
       let digits = String(UInt64.random(in: .min ... .max), radix: 16)
       return String(repeating: "0", count: 16 - digits.count) + digits
     }.joined()
+  }
+
+  private func makeFile() throws(RPCStatus) -> CInt {
+    var path = Array("\(folder)/.blob-XXXXXX".utf8CString)
+    let file = mkstemp(&path)
+    guard file >= 0 else { throw .blobFailed("make a file in \(folder)", errno) }
+    unlink(path)
+    _ = fcntl(file, F_SETFD, FD_CLOEXEC)
+    return file
+  }
+
+  private static func write(_ bytes: [UInt8], to file: CInt, at offset: Int) throws(RPCStatus) {
+    var written = 0
+    while written < bytes.count {
+      let count = bytes.withUnsafeBytes {
+        pwrite(
+          file, $0.baseAddress?.advanced(by: written), bytes.count - written,
+          off_t(offset + written))
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw .blobFailed("write the blob", errno) }
+      written += count
+    }
+  }
+
+  private func read(_ blob: Blob, at offset: Int, count: Int) throws(RPCStatus) -> [UInt8] {
+    let count = max(0, min(count, blob.size - offset))
+    var bytes = [UInt8](repeating: 0, count: count)
+    var done = 0
+    while done < count {
+      let read = bytes.withUnsafeMutableBytes {
+        pread(blob.file, $0.baseAddress?.advanced(by: done), count - done, off_t(offset + done))
+      }
+      if read < 0, errno == EINTR { continue }
+      guard read > 0 else { throw .blobFailed("read the blob", errno) }
+      done += read
+    }
+    return bytes
+  }
+}
+
+extension RPCStatus {
+  fileprivate static func blobNotFound(_ id: String) -> RPCStatus {
+    RPCStatus(
+      .notFound, "BLOB_NOT_FOUND",
+      "There is no blob \"\(id.prefix(64))\". It may have expired because no client used it. Upload "
+        + "the file again.",
+      metadata: ["blob_id": String(id.prefix(64))])
+  }
+
+  fileprivate static func blobOffset(_ id: String, size: UInt64) -> RPCStatus {
+    RPCStatus(
+      .failedPrecondition, "BLOB_OFFSET_MISMATCH",
+      "The blob has \(size) bytes. Send the piece that begins there.",
+      metadata: ["blob_id": id, "size": "\(size)"])
+  }
+
+  fileprivate static func blobFailed(_ what: String, _ number: CInt) -> RPCStatus {
+    RPCStatus(
+      .unavailable, "STORAGE_FAILED",
+      "The daemon cannot \(what): \(String(cString: strerror(number))). Make room, then retry.",
+      metadata: [
+        "cause": [ENOSPC, EDQUOT, EFBIG].contains(number) ? "FULL" : "INPUT_OUTPUT"
+      ], retryDelay: .seconds(1))
   }
 }

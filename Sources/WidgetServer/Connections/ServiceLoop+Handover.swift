@@ -27,7 +27,6 @@ extension ServiceLoop {
   func handOver(connectionsMax: Int) -> HandedOver {
     reloads.endAll()
     context.pause.endForGood()
-    blobs.stop()
     storage.handOver()
     // Events are only in memory, so the past events are sent before this process ends.
     finishTurnAndRound()

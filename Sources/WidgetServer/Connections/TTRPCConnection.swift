@@ -126,7 +126,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
         if slice.isOver { break }
         continue
       }
-      guard !nextWaits else { return false }
+      guard !waitsForPause else { return false }
       switch reader.next() {
       case .frame(let frame):
         // The deadline of the next frame begins now.
@@ -198,7 +198,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     unsent.close()
     preparing?.kinds.cancel()
     preparing = nil
-    stopWaiting()
+    service.context.pause.forget(self)
     for sink in sinks.values { sink.lose(service.context.upkeep) }
     // Waiting work can keep the connection for long.
     (reader, hasUnseenFrames, sinks) = (FrameReader(), false, [:])

@@ -14,8 +14,6 @@ final class InProcessCall: CallResponder {
   private var continuation: CheckedContinuation<Answer, Never>?
   /// The answer, while it may still be taken back.
   private var answer: Answer?
-  /// The bytes of the request while the call waits for others about blobs.
-  private var held: IncompleteRequest?
   /// The answer's bytes that `countAnswer` has returned; nil before its first call.
   private var countedBytes: Int?
 
@@ -38,10 +36,6 @@ final class InProcessCall: CallResponder {
         calls.add { isAbandoned in isAbandoned ? self.cancel() : self.start(method, request) }
       }
     }
-    guard !service.blobs.holds(method, of: peer.uid, level) else {
-      return waitForBlobs(method, request)
-    }
-    release()
     guard method == .applyKinds, level >= method.requiredLevel,
       let kinds = request.withUnsafeReadableBytes({
         service.preparations.preparation(ofCall: $0, of: peer)
@@ -55,26 +49,6 @@ final class InProcessCall: CallResponder {
       }
       kinds.carryOut { carryOut(method, request) }
     }
-  }
-
-  /// Lets the call wait for others about blobs. Its request has up to 4 MiB, so it counts meanwhile.
-  private func waitForBlobs(_ method: Method, _ request: ByteBuffer) {
-    let account = held ?? service.incompleteRequests.account(of: peer)
-    account.isTimed = false
-    held = account
-    if let refusal = account.hold(request.readableBytes) {
-      service.context.note(method, refusal, of: peer)
-      return answerNow { refuse(refusal, to: 0) }
-    }
-    service.blobs.wait(self, of: peer.uid, level) { [self] in
-      calls.add { isAbandoned in isAbandoned ? self.cancel() : self.start(method, request) }
-    }
-  }
-
-  /// Stops counting the request.
-  private func release() {
-    _ = held?.hold(0)
-    held = nil
   }
 
   private func carryOut(_ method: Method, _ request: ByteBuffer) {
@@ -93,7 +67,6 @@ final class InProcessCall: CallResponder {
 
   /// Ends the call without carrying it out.
   func cancel() {
-    release()
     answer = .failure(service.context.phase == .draining ? .shuttingDown : .cancelled)
     flushResponses()
   }

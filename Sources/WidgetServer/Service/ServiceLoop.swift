@@ -86,7 +86,7 @@ final class ServiceLoop {
     incompleteRequests = IncompleteRequests(context, policy)
     receivedBytes = ReceivedBytes(policy)
     unsentBytes = UnsentBytes(context, policy)
-    blobs = Blobs(context, gate: gate, folder: configuration.blobFolder)
+    blobs = Blobs(context, folder: configuration.blobFolder)
     reloads = Reloads(context)
     preparations = KindPreparations(context)
     turn.atStart = { [unowned self] in time.beginTurn() }
@@ -317,7 +317,6 @@ final class ServiceLoop {
   /// Flushes and closes every connection. Succeeds when all are closed, or when the rest of
   /// `drain_milliseconds` is over. At least half of it is left, however late the loop is.
   func connectionsClosed() -> EventLoopFuture<Void> {
-    blobs.stop()
     let spent = drainBegin.map { (NIODeadline.now() - $0).nanoseconds } ?? 0
     let left = drainMax.nanoseconds - min(spent, drainMax.nanoseconds / 2)
     return connections.closeAll(within: .nanoseconds(left))
@@ -328,7 +327,6 @@ final class ServiceLoop {
   /// Ends everything that is left: the turn, all streams, the log. Call once, before the loop ends.
   func close() {
     context.pause.endForGood()
-    blobs.stop()
     context.drain()
     // No later turn would open them.
     turn.refuseOpenings(.shuttingDown)
