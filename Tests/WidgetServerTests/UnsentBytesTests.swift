@@ -189,6 +189,77 @@ import WidgetProto
     }
   }
 
+  /// A process of the same user, without the group of the clients.
+  private static func stranger(_ uid: UInt32) -> Peer { Peer(uid: uid, gid: 1, pid: 2) }
+
+  @Test(arguments: [true, false])
+  func `unsent output counts with the rights of its connection, whichever is opened first`(
+    isStrangerFirst: Bool
+  ) async throws {
+    // A sixteenth of the limit is 100 bytes.
+    try await withServer(
+      limits: .with { ($0.unsentBytesMax, $0.unsentBytesPerUIDMax) = (1_600, 10_000) }
+    ) { server in
+      let room = try server.onLoop { service in
+        let all = UnsentBytes(service.context, Self.policy)
+        let first = all.account(of: isStrangerFirst ? Self.stranger(1) : Self.peer(1))
+        let second = all.account(of: isStrangerFirst ? Self.peer(1) : Self.stranger(1))
+        let (stranger, client) = isStrangerFirst ? (first, second) : (second, first)
+        client.hold(700)
+        stranger.hold(99)
+        let before = [stranger.hasRoom, client.hasRoom]
+        stranger.hold(100)
+        return before + [stranger.hasRoom, client.hasRoom]
+      }
+      #expect(room == [true, true, false, true])
+    }
+  }
+
+  @Test func `connections of a user with different rights have one limit together`()
+    async throws
+  {
+    try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 100 }) { server in
+      let held = try server.onLoop { service in
+        let all = UnsentBytes(service.context, Self.policy)
+        let peers = [Self.peer(1), Self.stranger(1), Self.peer(2)]
+        let named = Named(peers.map { all.account(of: $0) })
+        return NIOLoopBoundBox(named, eventLoop: service.context.eventLoop)
+      }
+      /// Sets unsent bytes. Returns whether there is room, for each of the three.
+      func set(_ index: Int, _ bytes: Int) throws -> [Bool] {
+        try server.onLoop { _ in held.value.accounts[index].hold(bytes) }
+        // The look comes later.
+        return try server.onLoop { _ in held.value.accounts.map(\.hasRoom) }
+      }
+      #expect(try set(0, 60) == [true, true, true])
+      #expect(try set(1, 39) == [true, true, true])
+      #expect(try set(1, 40) == [false, false, true])
+      #expect(try set(0, 35) == [false, false, true])
+      #expect(try set(0, 34) == [true, true, true])
+      try server.eventually { _ in held.value.told == [1, 1, 0] }
+    }
+  }
+
+  @Test func `a connection with other rights begins to wait if its user has no reserve`()
+    async throws
+  {
+    try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 100 }) { server in
+      let held = try server.onLoop { service in
+        let all = UnsentBytes(service.context, Self.policy)
+        let client = all.account(of: Self.peer(1))
+        client.hold(125)
+        let named = Named([client, all.account(of: Self.stranger(1))])
+        return NIOLoopBoundBox(named, eventLoop: service.context.eventLoop)
+      }
+      let room = { try server.onLoop { _ in held.value.accounts.map(\.hasRoom) } }
+      #expect(try room() == [false, false])
+      // The end of the last connection with some rights frees its bytes for the others.
+      try server.onLoop { _ in held.value.accounts[0].close() }
+      try server.eventually { _ in held.value.told[1] == 1 }
+      #expect(try room()[1])
+    }
+  }
+
   @Test func `the end of a connection frees its unsent output for others`() async throws {
     try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 100 }) { server in
       let accounts = try server.onLoop {

@@ -11,6 +11,10 @@ import NIOCore
 /// with more than an equal share wait. Owners do not count for it. Users who may only ask for health
 /// have a total of their own, so they do not stop clients.
 ///
+/// Processes of one user can have different levels, because each process has its groups. All
+/// connections of the user count for the limit of the user. Only the connections of one level count
+/// for the total of this level, and only they wait for it.
+///
 /// A connection with few unsent bytes does not wait for the others of its user: its peer reads. For
 /// such connections, there is a reserve of a quarter of each limit.
 ///
@@ -19,8 +23,8 @@ final class UnsentBytes {
   private let context: ServiceContext
   private let policy: AccessPolicy
   private var users: [UInt32: User] = [:]
-  /// Users who wait.
-  private var waiting: [UInt32: User] = [:]
+  /// Levels of users who wait.
+  private var waiting: [ObjectIdentifier: UserLevel] = [:]
   /// Connections of waiting users that have few unsent bytes again.
   private var freed: [UnsentAccount] = []
   private var ofClients = Total()
@@ -28,13 +32,13 @@ final class UnsentBytes {
   private var ofUnauthorized = Total()
   private var isLookScheduled = false
 
-  /// The bytes of all users of a level.
+  /// The bytes of all connections of a level.
   private struct Total {
     private(set) var bytes = 0
-    /// The number of users with unsent bytes.
+    /// The number of users with unsent bytes of this level.
     private(set) var userCount = 0
 
-    /// Adds the change of a user who had this many bytes.
+    /// Adds the change of a user who had this many bytes of the level.
     mutating func add(_ change: Int, to bytesOfUser: Int) {
       bytes += change
       if bytesOfUser == 0 { userCount += 1 }
@@ -44,6 +48,16 @@ final class UnsentBytes {
 
   fileprivate final class User {
     let uid: UInt32
+    var bytes = 0
+    /// Those with open connections. An owner has one, and other users have at most two.
+    var levels: [UserLevel] = []
+
+    init(uid: UInt32) { self.uid = uid }
+  }
+
+  /// The connections of a user that have the same level.
+  fileprivate final class UserLevel {
+    let user: User
     let level: AccessPolicy.Level
     var bytes = 0
     var isWaiting = false
@@ -51,8 +65,8 @@ final class UnsentBytes {
     var isFull = false
     var accounts: [ObjectIdentifier: UnsentAccount] = [:]
 
-    init(uid: UInt32, _ level: AccessPolicy.Level) {
-      self.uid = uid
+    init(_ level: AccessPolicy.Level, of user: User) {
+      self.user = user
       self.level = level
     }
   }
@@ -64,11 +78,21 @@ final class UnsentBytes {
 
   /// The account of a new connection.
   func account(of peer: Peer) -> UnsentAccount {
-    let user = users[peer.uid] ?? User(uid: peer.uid, policy.level(of: peer))
+    let user = users[peer.uid] ?? User(uid: peer.uid)
     users[peer.uid] = user
-    let account = UnsentAccount(of: user, pid: peer.pid, in: self)
-    user.accounts[ObjectIdentifier(account)] = account
+    let connections = connections(of: user, at: policy.level(of: peer))
+    let account = UnsentAccount(of: connections, pid: peer.pid, in: self)
+    connections.accounts[ObjectIdentifier(account)] = account
     return account
+  }
+
+  private func connections(of user: User, at level: AccessPolicy.Level) -> UserLevel {
+    if let known = user.levels.first(where: { $0.level == level }) { return known }
+    let new = UserLevel(level, of: user)
+    user.levels.append(new)
+    // The user can be above its limit by the connections of another level.
+    _ = stopIfAbove(new)
+    return new
   }
 
   /// The unsent bytes of a user.
@@ -77,36 +101,49 @@ final class UnsentBytes {
   /// The new limits may allow more.
   func limitsChanged() { if !waiting.isEmpty { scheduleLook() } }
 
-  fileprivate func change(_ account: UnsentAccount, of user: User, from before: Int) {
+  fileprivate func change(
+    _ account: UnsentAccount, of connections: UserLevel, from before: Int
+  ) {
     let change = account.bytes - before
-    switch user.level {
+    switch connections.level {
     case .owner: break
-    case .client: ofClients.add(change, to: user.bytes)
-    case .nothing: ofUnauthorized.add(change, to: user.bytes)
+    case .client: ofClients.add(change, to: connections.bytes)
+    case .nothing: ofUnauthorized.add(change, to: connections.bytes)
     }
+    let user = connections.user
+    connections.bytes += change
     user.bytes += change
     if change < 0 {
       guard !waiting.isEmpty else { return }
-      if user.isWaiting, before >= fewMax, account.bytes < fewMax { freed.append(account) }
+      if connections.isWaiting, before >= fewMax, account.bytes < fewMax { freed.append(account) }
       scheduleLook()
     } else {
-      if !user.isWaiting, isAbove(user, context.limits.unsentBytesPerUIDMax) {
-        user.isWaiting = true
-        waiting[user.uid] = user
-        logWaiting(user)
-      }
-      if user.isWaiting, !user.isFull { user.isFull = isFull(user, 4) }
+      var begins = false
+      for level in user.levels { begins = stopIfAbove(level) || begins }
+      if begins { logWaiting(user) }
     }
+  }
+
+  /// Lets the connections wait if a limit is reached. Returns whether they did not wait before.
+  private func stopIfAbove(_ connections: UserLevel) -> Bool {
+    let begins =
+      !connections.isWaiting && isAbove(connections, context.limits.unsentBytesPerUIDMax)
+    if begins {
+      connections.isWaiting = true
+      waiting[ObjectIdentifier(connections)] = connections
+    }
+    if connections.isWaiting, !connections.isFull { connections.isFull = isFull(connections, 4) }
+    return begins
   }
 
   /// A connection of a waiting user continues while it has fewer unsent bytes.
   fileprivate var fewMax: Int { max(1, context.limits.unsentBytesPerUIDMax / 1_024) }
 
   /// Whether a part of a limit is used in addition to the limit.
-  private func isFull(_ user: User, _ part: Int) -> Bool {
+  private func isFull(_ connections: UserLevel, _ part: Int) -> Bool {
     let ofUserMax = context.limits.unsentBytesPerUIDMax
-    if user.bytes >= ofUserMax + ofUserMax / part { return true }
-    guard let (total, max) = sharedTotal(of: user.level) else { return false }
+    if connections.user.bytes >= ofUserMax + ofUserMax / part { return true }
+    guard let (total, max) = sharedTotal(of: connections.level) else { return false }
     return total.bytes >= max + max / part
   }
 
@@ -125,25 +162,30 @@ final class UnsentBytes {
 
   /// Programs of the user may wait for the one that does not read, so the log has to name it.
   private func logWaiting(_ user: User) {
-    guard let most = user.accounts.values.max(by: { $0.bytes < $1.bytes }) else { return }
+    let waiting = user.levels.filter(\.isWaiting)
+    let accounts = waiting.flatMap { Array($0.accounts.values) }
+    guard let most = accounts.max(by: { $0.bytes < $1.bytes }) else { return }
+    let bytes = waiting.reduce(0) { $0 + $1.bytes }
     context.log(
       .warning,
-      "connections of a user wait, because programs do not read \(user.bytes) bytes of output; "
+      "connections of a user wait, because programs do not read \(bytes) bytes of output; "
         + "\(Peer.words(forProcess: most.pid)) has most of them: end it, or let it read",
-      about: "unsent output", of: user.uid, ["pid": "\(most.pid)", "bytes": "\(user.bytes)"])
+      about: "unsent output", of: user.uid, ["pid": "\(most.pid)", "bytes": "\(bytes)"])
   }
 
-  private func isAbove(_ user: User, _ ofUserMax: Int) -> Bool {
-    if user.bytes >= ofUserMax { return true }
-    guard let (total, max) = sharedTotal(of: user.level) else { return false }
-    return total.bytes >= max && user.bytes >= max / Swift.max(1, total.userCount)
+  private func isAbove(_ connections: UserLevel, _ ofUserMax: Int) -> Bool {
+    if connections.user.bytes >= ofUserMax { return true }
+    guard let (total, max) = sharedTotal(of: connections.level) else { return false }
+    return total.bytes >= max && connections.bytes >= max / Swift.max(1, total.userCount)
   }
 
-  fileprivate func close(_ account: UnsentAccount, of user: User) {
-    user.accounts[ObjectIdentifier(account)] = nil
-    guard user.accounts.isEmpty else { return }
-    users[user.uid] = nil
-    waiting[user.uid] = nil
+  fileprivate func close(_ account: UnsentAccount, of connections: UserLevel) {
+    connections.accounts[ObjectIdentifier(account)] = nil
+    guard connections.accounts.isEmpty else { return }
+    waiting[ObjectIdentifier(connections)] = nil
+    let user = connections.user
+    user.levels.removeAll { $0 === connections }
+    if user.levels.isEmpty { users[user.uid] = nil }
   }
 
   /// The look comes later, because the connection whose bytes were sent is in the middle of its
@@ -162,15 +204,15 @@ final class UnsentBytes {
     let max = context.limits.unsentBytesPerUIDMax
     let freed = self.freed
     self.freed.removeAll(keepingCapacity: true)
-    for user in Array(waiting.values) {
-      let wasFull = user.isFull
-      if wasFull { user.isFull = isFull(user, 8) }
-      if !isAbove(user, max - max / 4) {
-        (user.isWaiting, user.isFull) = (false, false)
-        waiting[user.uid] = nil
-        for account in user.accounts.values { account.tellLater(context.upkeep) }
-      } else if wasFull, !user.isFull {
-        for account in user.accounts.values where account.hasRoom {
+    for connections in Array(waiting.values) {
+      let wasFull = connections.isFull
+      if wasFull { connections.isFull = isFull(connections, 8) }
+      if !isAbove(connections, max - max / 4) {
+        (connections.isWaiting, connections.isFull) = (false, false)
+        waiting[ObjectIdentifier(connections)] = nil
+        for account in connections.accounts.values { account.tellLater(context.upkeep) }
+      } else if wasFull, !connections.isFull {
+        for account in connections.accounts.values where account.hasRoom {
           account.tellLater(context.upkeep)
         }
       }
@@ -183,7 +225,8 @@ final class UnsentBytes {
 
 /// The unsent bytes of one connection. Confined to the event loop.
 public final class UnsentAccount {
-  private let user: UnsentBytes.User
+  /// The connections of the same user and level.
+  private let connections: UnsentBytes.UserLevel
   private let all: UnsentBytes
   fileprivate let pid: UInt32
   fileprivate private(set) var bytes = 0
@@ -193,27 +236,32 @@ public final class UnsentAccount {
   /// Is called when there is room again.
   public var onRoom: () -> Void = {}
 
-  fileprivate init(of user: UnsentBytes.User, pid: UInt32, in all: UnsentBytes) {
-    self.user = user
+  fileprivate init(
+    of connections: UnsentBytes.UserLevel, pid: UInt32, in all: UnsentBytes
+  ) {
+    self.connections = connections
     self.pid = pid
     self.all = all
   }
 
   /// Whether the connection may have more unsent bytes.
-  public var hasRoom: Bool { !user.isWaiting || !user.isFull && bytes < all.fewMax }
+  public var hasRoom: Bool {
+    !connections.isWaiting || !connections.isFull && bytes < all.fewMax
+  }
 
-  /// Whether the user is above a limit, so that only connections with few unsent bytes go on.
-  public var isUserWaiting: Bool { user.isWaiting }
+  /// Whether the user is above a limit that counts for this connection. Then only connections with
+  /// few unsent bytes go on.
+  public var isUserWaiting: Bool { connections.isWaiting }
 
   /// Whether the connection is open and its user is above a limit.
-  fileprivate var isWaiting: Bool { !isClosed && user.isWaiting }
+  fileprivate var isWaiting: Bool { !isClosed && connections.isWaiting }
 
   /// Tells the connection in a later slice that there is room, if there still is. If the room is
   /// gone by then, the next look tells the connection.
   fileprivate func tellLater(_ upkeep: StreamUpkeep) {
     guard !isToBeTold else { return }
     isToBeTold = true
-    upkeep.add(of: user.uid) { [self] in
+    upkeep.add(of: connections.user.uid) { [self] in
       isToBeTold = false
       if !isClosed, hasRoom { onRoom() }
     }
@@ -224,7 +272,7 @@ public final class UnsentAccount {
     let before = self.bytes
     guard bytes != before, !isClosed else { return }
     self.bytes = bytes
-    all.change(self, of: user, from: before)
+    all.change(self, of: connections, from: before)
   }
 
   /// The connection has ended.
@@ -232,6 +280,6 @@ public final class UnsentAccount {
     hold(0)
     guard !isClosed else { return }
     isClosed = true
-    all.close(self, of: user)
+    all.close(self, of: connections)
   }
 }
