@@ -9,6 +9,9 @@ struct UserFiles: Sendable {
 
   /// Reads the files. If the first one is missing, no uid is subordinate.
   ///
+  /// Accounts of a directory service are not looked up in ranges: a range has thousands of uids, and
+  /// each look-up can block.
+  ///
   /// - Parameter logger: Gets one warning about each file that is unreadable or has invalid lines.
   func subordinateUIDs(warning logger: Logger) -> SubordinateUIDs {
     let ranges = text(of: subuid, logger, ifUnreadable: "subordinate uids count as separate users")
