@@ -25,20 +25,20 @@ struct Scene {
   /// - Parameter body: a kind's, as in `Scene.bundle`.
   init(
     _ body: String, permissions: String = "{}", widgets ids: [String] = ["w"], isStub: Bool = false,
-    limits: HostLimits = HostLimits(), generation: UInt64 = 1
+    limits: HostLimits = HostLimits(), generation: UInt64 = 1, hostUID: UInt32 = 0
   ) throws {
     try self.init(
       Scene.bundle(body, permissions: permissions), widgets: ids, isStub: isStub, limits: limits,
-      generation: generation)
+      generation: generation, hostUID: hostUID)
   }
 
   init(
     _ bundle: Bundle, widgets ids: [String] = ["w"], isStub: Bool = false,
-    limits: HostLimits = HostLimits(), generation: UInt64 = 1
+    limits: HostLimits = HostLimits(), generation: UInt64 = 1, hostUID: UInt32 = 0
   ) throws {
     instance = BundleInstance(
       bundle, generation: generation, folder: "/bundles/b", home: "/home/me", limits: limits,
-      isStub: isStub, seed: 7)
+      isStub: isStub, hostUID: hostUID, seed: 7)
     let kind = try #require(bundle.kinds.first?.kind)
     for id in ids {
       let id = try #require(WidgetID(id))

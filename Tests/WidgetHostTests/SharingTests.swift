@@ -48,8 +48,41 @@ struct SharingTests {
     (limits.triggersBurst, limits.triggersPerSecond) = (10, 1)
     var scene = try Scene(Self.counter, widgets: ["w", "v"], limits: limits)
     for _ in 0..<100 { try scene.event("click", client: BundleInstance.sender, uid: 1) }
-    try scene.event("click", of: "v", client: BundleInstance.sender, uid: 2)
+    try scene.event("click", of: "v", client: BundleInstance.sender, uid: 0)
     #expect(scene["n"] == .int(10) && scene.data("n", of: "v") == .int(1))
+  }
+
+  @Test func `a user who claims the host's name has one share of the triggers`() throws {
+    var limits = HostLimits()
+    (limits.triggersBurst, limits.triggersPerSecond) = (10, 1)
+    var scene = try Scene(Self.counter, widgets: ["w", "v"], limits: limits)
+    for _ in 0..<100 { try scene.event("click", uid: 1) }
+    try scene.event("click", of: "v", client: BundleInstance.sender, uid: 1)
+    #expect(scene["n"] == .int(10) && scene.data("n", of: "v") == .int(0))
+  }
+
+  @Test func `an event under the host's name is the host's only from the user of the host`() throws
+  {
+    let scene = try Scene(Self.counter, hostUID: 990)
+    func sharer(_ client: String, _ uid: UInt32) throws -> Sharer {
+      scene.instance.sharer(
+        of: Event(
+          sequence: 1, widgetID: try #require(WidgetID("w")), nodeID: "", name: "click",
+          payload: [:], time: scene.time.wall, origin: EventOrigin(uid: uid, client: client)))
+    }
+    #expect(try sharer(BundleInstance.sender, 990) == .host)
+    #expect(try sharer(BundleInstance.sender, 1) == .user(1))
+    #expect(try sharer("widgetctl", 990) == .user(990))
+    #expect(scene.instance.sharer(of: nil) == .bundle)
+    #expect(scene.instance.preview(generation: 2, seed: 1).hostUID == 990)
+  }
+
+  @Test func `a bundle knows the user of the host`() {
+    var machine = HostMachine(home: "/home/me", uid: 990, seed: 1)
+    _ = machine.found(
+      .bundle(Bundle(id: "a", version: "1.0.0"), digest: 1), in: "/b/a",
+      at: HostTime(wall: .epoch, uptime: .zero))
+    #expect(machine.bundles.running["a"]?.instance.hostUID == 990)
   }
 
   @Test func `a storm of events of one user stops no interval`() throws {
@@ -127,6 +160,23 @@ struct SharingTests {
     #expect(texts(sent().map(\.request)) == ["b"])
     try scene.answer(first.first?.id, 200, #"{"n": 1}"#)
     #expect(texts(sent().map(\.request)) == ["a3"])
+  }
+
+  @Test func `a user who claims the host's name gets no more programs and requests`() throws {
+    var limits = HostLimits()
+    limits.effectsMax = 4
+    var scene = try Scene(
+      ActionTests.post(), permissions: ActionTests.hosts, widgets: (0..<6).map { "w\($0)" },
+      limits: limits)
+    for index in 0..<3 {
+      try scene.event("click", ["text": .string("a\(index)")], of: "w\(index)", uid: 1)
+    }
+    try scene.event(
+      "click", ["text": .string("a3")], of: "w3", client: BundleInstance.sender, uid: 1)
+    try scene.event("click", ["text": .string("b")], of: "w4", uid: 2)
+    var sent: [WebRequest] = []
+    while let request = scene.webRequest() { sent.append(request.request) }
+    #expect(texts(sent) == ["a0", "a1", "a2", "b"])
   }
 
   @Test func `the user with the most places loses one, and only to a user with fewer`() {

@@ -36,7 +36,7 @@ struct HostMachine: Sendable {
   private let isStub: Bool
   /// The folders of bundles that cannot be read, with the reason and its beginning.
   private var rootProblems: [String: (reason: String, since: Timestamp)] = [:]
-  /// The user of the host, who may trace bundles.
+  /// The user of the host, who may trace bundles. Bundles count the host's events for the host.
   private let uid: UInt32
   /// The held reports. Nil from the time when the host knows that no other host serves the daemon.
   private var held: HeldReports?
@@ -60,7 +60,7 @@ struct HostMachine: Sendable {
     self.uid = uid
     bundles = HostState(
       limits: limits, roots: resolved ?? roots, isStub: isStub, home: home,
-      programFolders: programFolders, seed: seed, userName: userName)
+      programFolders: programFolders, uid: uid, seed: seed, userName: userName)
     daemon = DaemonConversation(limits: limits)
     previews = Previews(limits)
     held = HeldReports(countMax: limits.heldReportsMax)

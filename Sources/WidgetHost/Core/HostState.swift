@@ -54,6 +54,7 @@ public struct HostState: Sendable {
   private let isStub: Bool
   private let home: String
   private let programFolders: [String]
+  private let uid: UInt32
   /// The name of a user; nil if no user has the number.
   let userName: @Sendable (UInt32) -> String?
   private var numbers: SeededNumbers
@@ -93,14 +94,17 @@ public struct HostState: Sendable {
   /// The ends of the traces, by bundle.
   private var traceEnds: [String: Duration] = [:]
 
-  /// - Parameter roots: the folders that hold bundles' folders, without symbolic links.
+  /// - Parameters:
+  ///   - roots: the folders that hold bundles' folders, without symbolic links.
+  ///   - uid: the user of the host.
   public init(
     limits: HostLimits = HostLimits(), roots: [String] = [], isStub: Bool = false, home: String,
-    programFolders: [String] = BundlePermissions.systemFolders, seed: UInt64,
+    programFolders: [String] = BundlePermissions.systemFolders, uid: UInt32 = 0, seed: UInt64,
     userName: @escaping @Sendable (UInt32) -> String? = { _ in nil }
   ) {
     folders = FolderTable(roots: roots)
     self.programFolders = programFolders
+    self.uid = uid
     self.userName = userName
     self.limits = limits
     self.isStub = isStub
@@ -225,7 +229,7 @@ public struct HostState: Sendable {
     var instance = BundleInstance(
       bundle, generation: lastGeneration, folder: path, home: home,
       programFolders: programFolders, limits: limits, isStub: isStub, isReload: before != nil,
-      seed: numbers.next())
+      hostUID: uid, seed: numbers.next())
     if let before { instance.keepAges(of: before.instance) }
     let isTraced = traceEnds[bundle.id].map { $0 > now.uptime } ?? false
     if isTraced, let end = traceEnds[bundle.id] { instance.trace(until: end) }

@@ -12,6 +12,8 @@ public struct BundleInstance: Sendable {
   public let generation: UInt64
   public let permissions: BundlePermissions
   let limits: HostLimits
+  /// The user of the host.
+  let hostUID: UInt32
   let kinds: [KindName: KindFacts]
   /// Whether sources and steps give their stub values, without effects outside.
   let isStub: Bool
@@ -78,10 +80,12 @@ public struct BundleInstance: Sendable {
   ///   - generation: a number that no other start of a bundle has.
   ///   - folder: the bundle's, absolute, without symbolic links.
   ///   - isReload: whether a former version of the bundle ran in this process.
+  ///   - hostUID: the user of the host.
   public init(
     _ bundle: Bundle, generation: UInt64, folder: String, home: String,
     programFolders: [String] = BundlePermissions.systemFolders,
-    limits: HostLimits = HostLimits(), isStub: Bool = false, isReload: Bool = false, seed: UInt64
+    limits: HostLimits = HostLimits(), isStub: Bool = false, isReload: Bool = false,
+    hostUID: UInt32 = 0, seed: UInt64
   ) {
     self.bundle = bundle
     self.isReload = isReload
@@ -91,6 +95,7 @@ public struct BundleInstance: Sendable {
     permissions = BundlePermissions(
       bundle, folder: folder, home: home, programFolders: programFolders)
     self.limits = limits
+    self.hostUID = hostUID
     self.isStub = isStub
     requests = RequestTable(generation: generation, limits: limits)
     traceBuffer = TraceBuffer(limits)
@@ -105,6 +110,7 @@ public struct BundleInstance: Sendable {
     self.generation = generation
     permissions = other.permissions
     limits = other.limits
+    hostUID = other.hostUID
     isStub = other.isStub
     requests = RequestTable(generation: generation, limits: limits)
     traceBuffer = TraceBuffer(limits)

@@ -6,9 +6,8 @@ enum Sharer: Hashable, Sendable {
   case bundle
   /// The user who sent the event, or the first one of the events that led to it.
   case user(UInt32)
-  /// An event under the host's name that no known user has caused. Any client can claim this name, so
-  /// each user has a separate share.
-  case steps(UInt32)
+  /// The host, for its events that no known user has caused.
+  case host
 
   /// Finds the one who gives a place to a newcomer: the last one of the sharer with the most places.
   ///
@@ -26,9 +25,12 @@ enum Sharer: Hashable, Sendable {
 
 extension BundleInstance {
   /// Whose share the work for an event counts for.
+  ///
+  /// Any client can claim the name of the host. So the event of another user counts for this user,
+  /// who would have two shares otherwise.
   func sharer(of event: Event?) -> Sharer {
     guard let event else { return .bundle }
     if let uid = user(behind: event) { return .user(uid) }
-    return .steps(event.origin.uid)
+    return event.origin.uid == hostUID ? .host : .user(event.origin.uid)
   }
 }
