@@ -138,6 +138,46 @@ struct SharingTests {
     #expect(Set(texts) == ["a", "d"])
   }
 
+  /// The counts of the sharers must follow every change of the throttled events.
+  @Test func `the newest throttled event of the user with the most gives its place`() throws {
+    var queues = TriggerQueues()
+    var model: [ThrottleKey: (sequence: UInt64, sharer: Sharer)] = [:]
+    var numbers = SeededNumbers(seed: 3)
+    let ids = [try #require(WidgetID("v")), try #require(WidgetID("w"))]
+    var taken = 0
+    for sequence in UInt64(1)...2_000 {
+      let sharer = Sharer.user(UInt32(numbers.next() % 3))
+      let key = ThrottleKey(
+        widgetID: ids[Int(numbers.next() % 2)], trigger: Int(numbers.next() % 2),
+        node: "\(numbers.next() % 8)")
+      switch numbers.next() % 40 {
+      case 0:
+        queues.forgetThrottled(of: key.widgetID)
+        model = model.filter { $0.key.widgetID != key.widgetID }
+      case 1..<8:
+        let expired = queues.takeThrottled(key)
+        #expect(expired?.sequence == model.removeValue(forKey: key)?.sequence)
+      case 8..<20:
+        let sorted = model.sorted { $0.value.sequence < $1.value.sequence }
+        let loser = Sharer.loser(among: sorted.map { $0.value.sharer }, for: sharer)
+        let given = queues.takeThrottled(for: sharer)
+        #expect(given?.key == loser.map { sorted[$0].key })
+        #expect(given?.event.sequence == loser.map { sorted[$0].value.sequence })
+        if let given {
+          model[given.key] = nil
+          taken += 1
+        }
+      default:
+        let event = Event(sequence: sequence, widgetID: key.widgetID, name: "click")
+        let replaced = queues.throttle(event, of: sharer, key)
+        #expect(replaced?.sequence == model[key]?.sequence)
+        model[key] = (sequence, sharer)
+      }
+      #expect(queues.throttledCount == model.count)
+    }
+    #expect(taken > 50)
+  }
+
   @Test func `the actions of one user leave a quarter of the programs and requests to others`()
     throws
   {

@@ -25,6 +25,9 @@ struct ThrottleKey: Hashable, Sendable {
 struct TriggerQueues: Sendable {
   private var firings: [QueueKey: [Firing]] = [:]
   private var throttled: [ThrottleKey: Throttled] = [:]
+  /// The number of throttled events of each sharer. So an event that gets no place costs no look at
+  /// all others.
+  private var throttledCounts: [Sharer: Int] = [:]
 
   private struct Throttled: Sendable {
     let event: Event
@@ -75,28 +78,36 @@ struct TriggerQueues: Sendable {
   ///
   /// - Returns: the event that it replaces; nil if there is none.
   mutating func throttle(_ event: Event, of sharer: Sharer, _ key: ThrottleKey) -> Event? {
-    throttled.updateValue(Throttled(event: event, sharer: sharer), forKey: key)?.event
+    let replaced = takeThrottled(key)
+    throttled[key] = Throttled(event: event, sharer: sharer)
+    throttledCounts[sharer, default: 0] += 1
+    return replaced
   }
 
   /// Takes the event that waits for the end of a throttle.
   mutating func takeThrottled(_ key: ThrottleKey) -> Event? {
-    throttled.removeValue(forKey: key)?.event
+    guard let taken = throttled.removeValue(forKey: key) else { return nil }
+    let rest = throttledCounts[taken.sharer, default: 0] - 1
+    throttledCounts[taken.sharer] = rest > 0 ? rest : nil
+    return taken.event
   }
 
   /// Takes the newest throttled event of the sharer with the most, for one of a sharer with fewer.
   ///
   /// - Returns: nil if the newcomer has as many.
   mutating func takeThrottled(for newcomer: Sharer) -> (key: ThrottleKey, event: Event)? {
-    let all = throttled.sorted { $0.value.event.sequence < $1.value.event.sequence }
-    guard let index = Sharer.loser(among: all.map { $0.value.sharer }, for: newcomer),
-      let event = takeThrottled(all[index].key)
-    else { return nil }
-    return (all[index].key, event)
+    guard let most = Sharer.most(throttledCounts, for: newcomer) else { return nil }
+    // An event can wait at several triggers of its widget.
+    let newest = throttled.filter { throttledCounts[$0.value.sharer] == most }.max {
+      ($0.value.event.sequence, $0.key.trigger) < ($1.value.event.sequence, $1.key.trigger)
+    }
+    guard let key = newest?.key, let event = takeThrottled(key) else { return nil }
+    return (key, event)
   }
 
   /// Forgets the throttled events of a widget.
   mutating func forgetThrottled(of id: WidgetID) {
-    throttled = throttled.filter { $0.key.widgetID != id }
+    for key in throttled.keys where key.widgetID == id { _ = takeThrottled(key) }
   }
 
   /// The numbers of all events that wait.

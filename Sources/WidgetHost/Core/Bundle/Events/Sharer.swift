@@ -16,10 +16,13 @@ enum Sharer: Hashable, Sendable {
   static func loser(among sharers: [Sharer], for newcomer: Sharer) -> Int? {
     var counts: [Sharer: Int] = [:]
     for sharer in sharers { counts[sharer, default: 0] += 1 }
-    guard let most = counts.values.max(), counts[newcomer, default: 0] + 1 < most else {
-      return nil
-    }
+    guard let most = most(counts, for: newcomer) else { return nil }
     return sharers.lastIndex { counts[$0] == most }
+  }
+
+  /// The number of places of the sharers who give one to a newcomer; nil if nobody does.
+  static func most(_ counts: [Sharer: Int], for newcomer: Sharer) -> Int? {
+    counts.values.max().flatMap { counts[newcomer, default: 0] + 1 < $0 ? $0 : nil }
   }
 }
 
