@@ -228,8 +228,11 @@ struct BundleFileReader {
     }
     for (text, item) in reading.texts(object["hosts"], of: "hosts") {
       if HostPermission(text) == nil {
+        // A URL in the place of a host can have secrets.
+        let isBare = !text.contains { "/?#@".contains($0) }
+        let subject = isBare ? "\"\(text.prefix(80))\"" : ShownURL.subject(text)
         reading.report(
-          item, "\"\(text.prefix(80))\" is not a host",
+          item, "\(subject) is not a host",
           hint: "write api.example.org, 127.0.0.1:8080, [::1]:80 or *.example.org, without http://")
       }
       permissions.hosts.append(text)

@@ -121,7 +121,7 @@ extension KindReader {
     guard let text = template.constantText else { return template }
     guard let target = URLTarget(text) else {
       reading.report(
-        item, "\"\(text.prefix(80))\" is not a URL that the host can request",
+        item, "\(ShownURL.subject(text)) is not a URL that the host can request",
         hint:
           "write http:// or https://, a host, and a path; user names, # and blanks cannot be in it")
       return nil

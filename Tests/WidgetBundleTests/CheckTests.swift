@@ -309,6 +309,41 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("https://me:secret@api.example/secret?a=secret", "\"https://api.example/…\""),
+    ("https://secret:se@cret@api.example", "\"https://api.example\""),
+    ("https://api.example/", "\"https://api.example\""),
+    ("https://api.example:8x/secret", "\"https://api.example/…\""),
+    ("http://[::1]:99999/secret", "\"http://[::1]/…\""),
+    ("ftp://b\u{fc}cher.example#secret", "\"ftp://b\u{fc}cher.example/…\""),
+    ("https://me:se/cret@api.example/x", "\"https://…\""),
+    ("https://me:se?cret@api.example", "\"https://…\""),
+    ("https://me:se#cret@api.example", "\"https://…\""),
+    ("https://api.example/?a=b@secret", "\"https://…\""),
+    ("https://api.example\\secret", "\"https://…\""),
+    ("https://me%3Asecret%40h", "\"https://…\""),
+    ("https://me:secret@", "\"https://…\""), ("https://", "\"https://…\""),
+    ("//me:secret@api.example", "the text"), ("https:/me:secret@api.example", "the text"),
+    ("secret", "the text"), ("me:secret@h?u=https://api.example", "the text"), ("", "the text"),
+  ])
+  func `a failure shows only the scheme and the host of a URL`(text: String, subject: String) {
+    #expect(ShownURL.subject(text) == subject)
+  }
+
+  @Test func `a wrong URL in a bundle's file is reported without its secrets`() {
+    let url = "'https://me:secret@a.b/secret'"
+    let problems =
+      Samples.problems(Samples.kind("sources: {f: {http: \(url), set: {n: result}}}"))
+      + Samples.problems(Samples.kind("displayName: K", permissions: "{hosts: [\(url)]}"))
+    let messages = problems.map(\.message).filter { $0.contains("a.b") }
+    #expect(
+      messages == [
+        "\"https://a.b/…\" is not a URL that the host can request",
+        "\"https://a.b/…\" is not a host",
+      ])
+    #expect(!"\(problems)".contains("secret"))
+  }
+
+  @Test(arguments: [
     ("read: [etc]", "not an absolute path"), ("read: [/a/../b]", "has .."),
     ("hosts: ['http://x']", "not a host"), ("hosts: ['x:0']", "not a host"),
     ("hosts: ['*']", "not a host"),

@@ -108,9 +108,12 @@ struct InputWordsTests {
   @Test(arguments: [
     "ftp://me:secret@api.example/x?token=secret", "https://me:secret@api.example/x?token=secret#a",
     "https://api.example:0/x?token=secret", "me:secret@api.example?u=https://secret.example",
-    "https://secret@?", "https://api.example:1x#secret",
+    "https://secret@?", "https://api.example:1x#secret", "https://me:ab/secret@api.example/x",
+    "//me:secret@api.example", "https:/me:secret@api.example", "https://me:p?secret@api.example",
+    "https://me:p#secret@api.example", "https://api.example:1x/botsecret/send",
+    "https://api.example:secret/", "https://api.example:1x/?a=b@secret",
   ])
-  func `a refused URL is shown without its query and user name`(text: String) {
+  func `a refused URL is shown without anything but its scheme and its host`(text: String) {
     let failure = #expect(throws: Failure.self) { try WebAddress(text) }
     #expect(failure?.message.contains("secret") == false)
     #expect(failure?.message.contains("is not a usable URL: ") == true)

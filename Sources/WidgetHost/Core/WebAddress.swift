@@ -22,7 +22,7 @@ public struct WebAddress: Hashable, Sendable {
   /// - Throws: the fault of the text (INVALID_ARGUMENT).
   init(_ text: String) throws(Failure) {
     func wrong(_ what: String) -> Failure {
-      Failure("INVALID_ARGUMENT", "\"\(WebAddress.shown(text))\" is not a usable URL: \(what)")
+      Failure("INVALID_ARGUMENT", "\(ShownURL.subject(text)) is not a usable URL: \(what)")
     }
     guard text.utf8.count <= 8_192 else { throw wrong("it is longer than 8192 bytes") }
     guard let colon = text.range(of: "://") else {
@@ -45,21 +45,6 @@ public struct WebAddress: Hashable, Sendable {
     path = WebAddress.cleaned(target[..<(question ?? target.endIndex)])
     query = question.map { WebAddress.cleaned(target[target.index(after: $0)...]) } ?? ""
     if path.isEmpty { path = "/" }
-  }
-
-  /// The beginning of a text for failures, which every client can read. A query and a user name are
-  /// often secrets.
-  private static func shown(_ text: String) -> String {
-    let end = text.firstIndex { $0 == "?" || $0 == "#" } ?? text.endIndex
-    let target = text[..<end]
-    let start = target.firstRange(of: "://")?.upperBound ?? target.startIndex
-    let authorityEnd = target[start...].firstIndex(of: "/") ?? target.endIndex
-    var words = String(target)
-    if let at = target[start..<authorityEnd].lastIndex(of: "@") {
-      words = "\(target[..<start])…\(target[at...])"
-    }
-    if end < text.endIndex { words += "\(text[end])…" }
-    return String(words.prefix(200))
   }
 
   private static func hostAndPort(
