@@ -1,12 +1,12 @@
 /// The part of an unusable URL that a failure shows.
 ///
-/// Every client can read failures, and most parts of a URL can have secrets: a user name, a password,
-/// a key in the path or in the query. So a failure shows only the scheme and the host.
+/// Every client can read failures, and most parts of a URL can have secrets: a user name, a
+/// password, a key in the path or in the query. So a failure shows only the scheme and the host.
 package enum ShownURL {
   /// The subject of a sentence about a text, such as `"https://api.example/…"`.
   ///
-  /// Without a scheme, the subject is `the text`. The host is left out if it can be part of something
-  /// else: a password can have any character, also `/`, `?`, `#` and `@`.
+  /// Without a scheme, the subject is `the text`. The host is left out if it can be part of
+  /// something else: a password can have any character, also `/`, `?`, `#` and `@`.
   package static func subject(_ text: String) -> String {
     guard let separator = text.firstRange(of: "://"),
       isScheme(text[..<separator.lowerBound])
