@@ -219,6 +219,26 @@ struct SharingTests {
     #expect(texts(sent) == ["a0", "a1", "a2", "b"])
   }
 
+  @Test func `a failure without evaluation steps says whose are used up`() throws {
+    let endless = SourceRetryTests.endless
+    var scene = try Scene(
+      """
+      data: {flag: false}
+      sources: {loop: {timer: 1s, set: {flag: '\(endless)'}}}
+      actions: {act: {do: [{set: {flag: '\(endless)'}}]}}
+      on: {go: act}
+      """, limits: SourceRetryTests.limits)
+    func says(_ name: String, _ work: String) -> Bool {
+      guard case .string(let message)? = scene.status(name, "message") else { return false }
+      return message.contains("the evaluation steps for \(work) are used up")
+    }
+    #expect(says("loop", "sources and timers"))
+    try scene.event("go", uid: 1)
+    #expect(says("act", "events of one user"))
+    try scene.event("go", client: BundleInstance.sender, uid: 0)
+    #expect(says("act", "events of the host"))
+  }
+
   @Test func `the user with the most places loses one, and only to a user with fewer`() {
     func loser(_ places: [UInt32], _ newcomer: UInt32) -> Int? {
       Sharer.loser(among: places.map { .user($0) }, for: .user(newcomer))

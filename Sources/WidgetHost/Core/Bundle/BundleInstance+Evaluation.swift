@@ -26,7 +26,7 @@ extension BundleInstance {
     }
     let sharer = sharer(of: moment.event)
     let allowed = min(limits.evaluationCostMax, allowances.cost(for: sharer))
-    guard allowed > 0 else { throw Failure.tooMuch(at: expression) }
+    guard allowed > 0 else { throw Failure.tooMuch(at: expression, for: sharer) }
     do throws(EvaluationError) {
       let (result, cost) = try expression.compiled.evaluateWithCost(
         facts.kind.scope.bindings(for: moment), budget: allowed)
@@ -39,7 +39,7 @@ extension BundleInstance {
       let isSpent = error.reason == .costExceeded
       allowances.spend(cost: isSpent ? allowed : 1_000, for: sharer)
       // The rest of the allowance was not enough; the whole one may be.
-      if isSpent, allowed < limits.evaluationCostMax { throw Failure.tooMuch(at: expression) }
+      if isSpent, allowed < limits.evaluationCostMax { throw Failure.tooMuch(at: expression, for: sharer) }
       throw Failure(
         isSpent ? "RESOURCE_EXHAUSTED" : "FAILED_PRECONDITION",
         "\(expression.place): \(error.quoted)")
@@ -101,11 +101,17 @@ extension BundleInstance {
 }
 
 extension Failure {
-  /// The share of the bundle's allowance is used up for now.
-  fileprivate static func tooMuch(at expression: Expression) -> Failure {
-    Failure(
+  /// The share of the bundle's allowance is used up for now. Others may still have theirs.
+  fileprivate static func tooMuch(at expression: Expression, for sharer: Sharer) -> Failure {
+    let work =
+      switch sharer {
+      case .bundle: "sources and timers"
+      case .user: "events of one user"
+      case .host: "events of the host"
+      }
+    return Failure(
       "RESOURCE_EXHAUSTED",
-      "\(expression.place): the bundle has computed too much, and continues in a moment;"
-        + " let it compute less, or less often", isTransient: true)
+      "\(expression.place): the evaluation steps for \(work) are used up, and more come in a moment;"
+        + " let the bundle compute less, or less often", isTransient: true)
   }
 }
