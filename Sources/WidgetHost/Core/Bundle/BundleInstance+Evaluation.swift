@@ -39,7 +39,9 @@ extension BundleInstance {
       let isSpent = error.reason == .costExceeded
       allowances.spend(cost: isSpent ? allowed : 1_000, for: sharer)
       // The rest of the allowance was not enough; the whole one may be.
-      if isSpent, allowed < limits.evaluationCostMax { throw Failure.tooMuch(at: expression, for: sharer) }
+      if isSpent, allowed < limits.evaluationCostMax {
+        throw Failure.tooMuch(at: expression, for: sharer)
+      }
       throw Failure(
         isSpent ? "RESOURCE_EXHAUSTED" : "FAILED_PRECONDITION",
         "\(expression.place): \(error.quoted)")
@@ -111,7 +113,7 @@ extension Failure {
       }
     return Failure(
       "RESOURCE_EXHAUSTED",
-      "\(expression.place): the evaluation steps for \(work) are used up, and more come in a moment;"
-        + " let the bundle compute less, or less often", isTransient: true)
+      "\(expression.place): the evaluation steps for \(work) are used up, and more come in a moment"
+        + "; let the bundle compute less, or less often", isTransient: true)
   }
 }
