@@ -159,6 +159,13 @@ static inline uint64_t load_fixed(const uint8_t *at, unsigned count) {
   return value;
 }
 
+/* Counts a field that changes nothing. */
+static inline wp_fault_code count_surplus(decoding *decoding) {
+  if (decoding->surplus_left == 0) return WP_FAULT_SURPLUS;
+  decoding->surplus_left -= 1;
+  return WP_FAULT_NONE;
+}
+
 /* Reads the elements of a packed field. Without a message, only checks them. */
 static wp_fault_code decode_packed(wp_arena *arena, ProtobufCMessage *message,
                                    const ProtobufCFieldDescriptor *field, const uint8_t *at,
@@ -244,8 +251,8 @@ static wp_fault_code decode(decoding *decoding, const ProtobufCMessageDescriptor
     default: return fail(decoding, WP_FAULT_WIRE_TYPE, level, field);
     }
     if (field == NULL) {
-      if (decoding->surplus_left == 0) return fail(decoding, WP_FAULT_SURPLUS, level, NULL);
-      decoding->surplus_left -= 1;
+      code = count_surplus(decoding);
+      if (code != WP_FAULT_NONE) return fail(decoding, code, level, NULL);
       continue;
     }
 
@@ -254,7 +261,10 @@ static wp_fault_code decode(decoding *decoding, const ProtobufCMessageDescriptor
     if (type != (unsigned)wp_wire_type(field->type)) {
       if (!is_repeated || type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
         return fail(decoding, WP_FAULT_WIRE_TYPE, level, field);
-      code = decode_packed(arena, message, field, content, length);
+      /* An empty list has no element that needs memory. */
+      code = length == 0 ? count_surplus(decoding) : WP_FAULT_NONE;
+      if (code == WP_FAULT_NONE)
+        code = decode_packed(arena, message, field, content, length);
       if (code != WP_FAULT_NONE) return fail(decoding, code, level, field);
       continue;
     }
@@ -263,8 +273,8 @@ static wp_fault_code decode(decoding *decoding, const ProtobufCMessageDescriptor
       if (seen & bit) {
         if (field->type == PROTOBUF_C_TYPE_MESSAGE)
           return fail(decoding, WP_FAULT_REPEATED_MESSAGE, level, field);
-        if (decoding->surplus_left == 0) return fail(decoding, WP_FAULT_SURPLUS, level, field);
-        decoding->surplus_left -= 1;
+        code = count_surplus(decoding);
+        if (code != WP_FAULT_NONE) return fail(decoding, code, level, field);
       }
       seen |= bit;
     }

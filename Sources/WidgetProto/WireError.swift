@@ -30,7 +30,8 @@ public enum WireError: Error, Hashable, Sendable {
     case wireType = "the field has another type than the schema says"
     case group = "groups are not supported"
     case packed = "a packed list does not consist of whole elements"
-    case surplus = "the message has too many unknown fields or repetitions of singular fields"
+    case surplus =
+      "the message has too many unknown fields, repetitions of singular fields, or empty lists"
     case other = "the message cannot be read"
   }
 

@@ -146,6 +146,21 @@ struct HostileInputTests {
     }
   }
 
+  @Test func `packed lists without elements are fields that change nothing`() throws {
+    func selector(_ count: Int) -> [UInt8] {
+      let empty = WireBytes.field(3, [UInt8]())
+      return [[UInt8]](repeating: empty, count: count).flatMap { $0 } + WireBytes.field(3, [2])
+    }
+    // 4,681 fields of 2 bytes are 4,096 and a 16th of the bytes.
+    #expect(try codec.decode(Selector.self, from: selector(4_681)).families.count == 1)
+    #expect(throws: WireError.malformed(.surplus, path: "families")) {
+      try codec.decode(Selector.self, from: selector(4_682))
+    }
+    // Lists with elements do not count.
+    let full = [[UInt8]](repeating: WireBytes.field(3, [2]), count: 4_000).flatMap { $0 }
+    #expect(try codec.decode(Selector.self, from: selector(4_000) + full).families.count == 4_001)
+  }
+
   @Test func `the fields of sub-messages that change nothing count together`() {
     let unknown = [[UInt8]](repeating: WireBytes.field(15, 1), count: 20).flatMap { $0 }
     let values = [[UInt8]](repeating: WireBytes.field(1, unknown), count: 1_000).flatMap { $0 }

@@ -15,8 +15,9 @@
  *  - A known field with the wrong wire type is WP_FAULT_WIRE_TYPE; the specification would treat it
  *    as unknown. It means that the peers have different schemas, and this must be visible.
  *  - Groups, gone since proto2, are WP_FAULT_GROUP.
- *  - Unknown fields, and further occurrences of a singular field, have a limit (WP_FAULT_SURPLUS).
- *    They change nothing and need no memory. So only their number bounds the time to read them.
+ *  - Unknown fields, further occurrences of a singular field, and packed lists without elements have
+ *    a limit (WP_FAULT_SURPLUS). They change nothing and need no memory. So only their number bounds
+ *    the time to read them.
  */
 #ifndef WP_DECODE_H
 #define WP_DECODE_H
