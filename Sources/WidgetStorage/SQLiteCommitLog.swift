@@ -105,7 +105,7 @@ public final class SQLiteCommitLog: CommitLog {
   public let isHistoryCut: Bool
   /// The stored revisions that were missing at opening, if they are known.
   public let lostRevisions: ClosedRange<Revision>?
-  /// Problems with files other than the database at opening.
+  /// Problems at opening with files other than the database, and with the folders above it.
   public let notices: [String]
 
   let codec: WireCodec
@@ -183,7 +183,7 @@ public final class SQLiteCommitLog: CommitLog {
     }
     saved = session.saved
     lostRevisions = session.lostRevisions
-    notices = session.notices
+    notices = directory.notices + session.notices
     pacer = CheckpointPacer(everyPages: options.checkpointPages, pagesMax: options.walPagesMax)
     isHistoryCut = session.isHistoryCut
     open = try Open(

@@ -8,6 +8,8 @@ import Glibc
 public final class StateDirectory {
   /// The given path, without slashes at the end.
   public let path: String
+  /// Folders above the directory whose safety only the administrator knows, in words.
+  let notices: [String]
   private var lock: Int32?
 
   static let lockFileName = "widgetd.lock"
@@ -30,7 +32,11 @@ public final class StateDirectory {
     }
     self.path = path
     let owner = isRepair && geteuid() == 0 ? StateDirectory.owner(of: path) : nil
-    try ParentFolders(trusting: owner).check(above: path)
+    notices = try ParentFolders(trusting: owner).check(above: path).map { shared in
+      "\(shared.path): the members of group \(shared.group) can write to this folder above the"
+        + " state directory, and could replace the store; if you do not trust them,"
+        + " run `chmod g-w \(shared.path)`, or choose another state directory"
+    }
     try StateDirectory.makeDirectories(path)
     try StateDirectory.checkOwner(of: path, isRepair: isRepair)
     lock = try StateDirectory.takeLock(path + "/" + StateDirectory.lockFileName)

@@ -140,7 +140,7 @@ import Testing
       #expect(failure?.reason == "UNSAFE", "\(path)")
       #expect(failure?.path == path)
       #expect(
-        failure.map { "\($0)".contains("run `chmod go-w \(folder.path)`") } == true,
+        failure.map { "\($0)".contains("run `chmod o-w \(folder.path)`") } == true,
         "\(path): \(String(describing: failure))")
     }
     #expect(!FileManager.default.fileExists(atPath: folder.path + "/new"))
@@ -173,15 +173,37 @@ import Testing
     #expect(try StateDirectory(path: state, isRepair: true).isLocked)
   }
 
-  @Test func `a folder that a group can write to is refused unless it is the owner's group`() throws
-  {
-    let (user, group) = (geteuid(), getegid())
-    let state = folder.path + "/state"
-    try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: folder.path)
-    if user == group { #expect(try StateDirectory(path: state).isLocked) }
-    guard user != group || (user == 0 && chown(folder.path, 0, 4_322) == 0) else { return }
-    try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: folder.path)
-    let failure = #expect(throws: StorageError.self) { try StateDirectory(path: state) }
-    #expect(failure?.reason == "UNSAFE")
+  @Test func `a folder that a group can write to is used, with a notice about the group`() throws {
+    let user = geteuid()
+    let group = user == 0 ? 4_322 : getegid()
+    try #require(chown(folder.path, user, group) == 0)
+    try FileManager.default.setAttributes([.posixPermissions: 0o2775], ofItemAtPath: folder.path)
+    #expect(symlink(folder.path, folder.path + "/link") == 0)
+    let directory = try StateDirectory(path: folder.path + "/link/state")
+    let notices = directory.notices.filter { $0.hasPrefix("\(folder.path): ") }
+    // The group of a user with the same number has no other members.
+    #expect(notices.count == (user == group ? 0 : 1), "\(directory.notices)")
+    if let notice = notices.first {
+      #expect(notice.contains("the members of group \(group) can write to this folder"))
+      #expect(notice.contains("run `chmod g-w \(folder.path)`"))
+    }
+    let log = try SQLiteCommitLog(
+      directory: directory, newEpoch: 7, onCheckpointFailure: { _ in })
+    #expect(log.notices == directory.notices)
+  }
+
+  @Test(
+    arguments: [
+      (0o755, 0, 50, nil), (0o2775, 0, 50, 50), (0o1775, 0, 50, nil), (0o770, 1_001, 1_002, 1_002),
+      (0o770, 1_001, 1_001, nil), (0o775, 0, 0, nil),
+    ] as [(mode_t, uid_t, gid_t, gid_t?)])
+  func `only a group that can rename in a folder, and is not its owner's, is reported`(
+    mode: mode_t, user: uid_t, group: gid_t, reported: gid_t?
+  ) {
+    var status = stat()
+    status.st_mode = S_IFDIR | mode
+    status.st_uid = user
+    status.st_gid = group
+    #expect(ParentFolders.writingGroup(status) == reported)
   }
 }
