@@ -17,14 +17,20 @@ public final class StateDirectory {
   /// Takes the lock. Creates missing directories, accessible only to this user. Existing
   /// directories keep their permissions.
   ///
-  /// Throws `unsafe` for a directory that other users own or can write to, and for one that they could
-  /// replace (`ParentFolders`). They could replace the store, or put links in the place of its files.
-  /// Throws `locked` if another daemon uses the
-  /// directory, else `readOnly`, `full` or `cannotOpen`.
+  /// Throws `unsafe` for a directory that other users own or can write to, and for one that they
+  /// could replace (`ParentFolders`). They could replace the store, or put links in the place of
+  /// its files. Throws `locked` if another daemon uses the directory, else `readOnly`, `full` or
+  /// `cannotOpen`.
   ///
   /// - Parameter isRepair: Whether root may use the directory of another user, for a command beside
   ///   the daemon.
-  public init(path: String, isRepair: Bool = false) throws(StorageError) {
+  public convenience init(path: String, isRepair: Bool = false) throws(StorageError) {
+    try self.init(path: path, isRepair: isRepair, beforeMaking: {})
+  }
+
+  /// - Parameter beforeMaking: Called after the check of the folders above, before missing
+  ///   directories are made.
+  init(path: String, isRepair: Bool = false, beforeMaking: () -> Void) throws(StorageError) {
     var path = path
     while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
     guard !path.isEmpty, !path.utf8.contains(0) else {
@@ -32,12 +38,17 @@ public final class StateDirectory {
     }
     self.path = path
     let owner = isRepair && geteuid() == 0 ? StateDirectory.owner(of: path) : nil
-    notices = try ParentFolders(trusting: owner).check(above: path).map { shared in
+    let folders = ParentFolders(trusting: owner)
+    try folders.check(above: path)
+    beforeMaking()
+    try StateDirectory.makeDirectories(path)
+    // Another user may have made a missing folder since the first check. A checked folder cannot be
+    // replaced by others any more.
+    notices = try folders.check(above: path).map { shared in
       "\(shared.path): the members of group \(shared.group) can write to this folder above the"
         + " state directory, and could replace the store; if you do not trust them,"
         + " run `chmod g-w \(shared.path)`, or choose another state directory"
     }
-    try StateDirectory.makeDirectories(path)
     try StateDirectory.checkOwner(of: path, isRepair: isRepair)
     lock = try StateDirectory.takeLock(path + "/" + StateDirectory.lockFileName)
   }

@@ -146,6 +146,33 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: folder.path + "/new"))
   }
 
+  @Test func `a missing folder that another user makes after the check is refused`() throws {
+    let made = folder.path + "/a"
+    let failure = #expect(throws: StorageError.self) {
+      try StateDirectory(
+        path: made + "/state",
+        beforeMaking: {
+          _ = mkdir(made, 0o700)
+          // Stands for a folder of another user: others can write to it.
+          _ = chmod(made, 0o777)
+        })
+    }
+    #expect(failure?.reason == "UNSAFE")
+    #expect(failure.map { "\($0)".contains("the folder \(made) above it") } == true)
+    #expect(!FileManager.default.fileExists(atPath: made + "/state/widgetd.lock"))
+  }
+
+  @Test func `a missing folder that another user makes as a link is refused`() throws {
+    let other = try TemporaryFolder()
+    try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: other.path)
+    let failure = #expect(throws: StorageError.self) {
+      try StateDirectory(
+        path: folder.path + "/a/state",
+        beforeMaking: { _ = symlink(other.path, folder.path + "/a") })
+    }
+    #expect(failure.map { "\($0)".contains("the folder \(other.path) above it") } == true)
+  }
+
   @Test func `a directory below a folder of all users with the sticky bit is used`() throws {
     try FileManager.default.setAttributes([.posixPermissions: 0o1777], ofItemAtPath: folder.path)
     #expect(symlink(folder.path, folder.path + "/link") == 0)
