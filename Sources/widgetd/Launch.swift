@@ -88,6 +88,7 @@ extension Launch {
     if isFake, let refusal = clockMark?.refusal { throw Launch.failure(refusal, status: 2) }
     let manager = try ServiceManager(logger: logger)
     raiseOpenFileLimit()
+    if let warning = OpenFiles.current.warning(settings.limits) { logger.warning("\(warning)") }
     var clientGID: UInt32?
     if let name = settings.clientGroup {
       guard let gid = groupID(named: name) else {

@@ -60,6 +60,9 @@ actor Reloader {
     await server.reconfigure(
       limits: limits, logLevel: new.logLevel,
       subordinateUIDs: userFiles.subordinateUIDs(warning: logger))
+    if limits != settings.limits, let warning = OpenFiles.current.warning(limits) {
+      logger.warning("\(warning)")
+    }
     settings.limits = limits
     settings.logLevel = new.logLevel
     return outcome

@@ -144,6 +144,26 @@ struct BlobTableTests {
     table.removeAll()
   }
 
+  @Test func `with few open files, clients have fewer blobs, and the refusal names the files`() {
+    // 16 files are for the daemon, and a quarter of the others is for blobs.
+    var table = BlobTable(folder: "/tmp", files: OpenFiles(allowed: 64))
+    var limits = limits
+    limits.blobsPerUIDMax = 20
+    func add(by uid: UInt32, isOwner: Bool = false) -> RPCStatus? {
+      do throws(RPCStatus) {
+        _ = try table.add(UploadBlobRequest(data: []), by: uid, isOwner: isOwner, at: start, limits)
+        return nil
+      } catch { return error }
+    }
+    for _ in 0..<12 { #expect(add(by: 1) == nil) }
+    let refusal = add(by: 1)
+    #expect(refusal?.errorInfo?.metadata == ["limit": "open_files", "maximum": "64"])
+    #expect(refusal?.message.contains("at most 12 blobs of clients") == true)
+    #expect(refusal?.message.contains("raise LimitNOFILE=") == true)
+    #expect(add(by: 0, isOwner: true) == nil)
+    table.removeAll()
+  }
+
   @Test func `clients have few blobs together, also without content, and owners have others`()
     throws
   {

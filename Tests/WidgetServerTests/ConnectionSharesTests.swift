@@ -1,4 +1,5 @@
 import Glibc
+import Logging
 import Testing
 import WidgetProto
 
@@ -29,11 +30,37 @@ import WidgetProto
   }
 
   @Test func `few open files lower the limit of connections, and owners keep their part of it`() {
-    var shares = ConnectionShares(openFilesMax: 64)
+    // 16 files are for the daemon, 12 for blobs, and two for each connection.
+    var shares = ConnectionShares(files: OpenFiles(allowed: 64))
     while shares.admit(1_001, .client, limits) == nil {}
-    #expect(shares.count == 28)
-    for _ in 0..<4 { #expect(shares.admit(0, .owner, limits) == nil) }
-    #expect(shares.admit(0, .owner, limits) == .init(limit: "connections_max", maximum: 32))
+    #expect(shares.count == 16)
+    let client = shares.admit(1_001, .client, limits)
+    #expect(client?.maximum == 16)
+    for _ in 0..<2 { #expect(shares.admit(0, .owner, limits) == nil) }
+    let owner = shares.admit(0, .owner, limits)
+    #expect(owner?.maximum == 18)
+    #expect(owner?.shortage == .init(allowed: 64, needed: 1_376))
+  }
+
+  @Test func `a refusal because of few open files names them, and not connections_max`() throws {
+    var shares = ConnectionShares(files: OpenFiles(allowed: 64))
+    while shares.admit(0, .owner, limits) == nil {}
+    let last = shares.admit(0, .owner, limits)
+    let refusal = try #require(last)
+    #expect(
+      refusal.status.message
+        == "The daemon takes at most 18 connections, because the system allows it only 64 open "
+        + "files. Close one of the connections, or raise LimitNOFILE= of the daemon's unit, or "
+        + "`ulimit -n` of its shell, to at least 1376.")
+    #expect(refusal.status.errorInfo?.metadata == ["limit": "open_files", "maximum": "64"])
+    #expect(refusal.metadata["limit"] == "open_files=64")
+    #expect(refusal.metadata["remedy"].map { "\($0)".contains("LimitNOFILE=") } == true)
+    // With enough files, the refusal names the limit.
+    var enough = ConnectionShares(files: OpenFiles(allowed: 1_376))
+    for uid in [1, 2] as [UInt32] { while enough.admit(uid, .owner, limits) == nil {} }
+    let full = enough.admit(3, .owner, limits)
+    #expect(full == .init(limit: "connections_max", maximum: 80))
+    #expect(full?.metadata == ["limit": "connections_max=80"])
   }
 
   @Test func `a user without permissions has fewer connections`() {

@@ -14,7 +14,7 @@ final class Blobs {
   /// - Parameter folder: the folder for the files.
   init(_ context: ServiceContext, folder: String) {
     self.context = context
-    table = BlobTable(folder: folder)
+    table = BlobTable(folder: folder, files: .current)
   }
 
   /// UploadBlob.

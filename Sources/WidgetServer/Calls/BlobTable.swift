@@ -42,6 +42,7 @@ struct BlobTable {
   }
 
   private let folder: String
+  private let files: OpenFiles
   private var blobs: [String: Blob] = [:]
   /// When each blob expires, if nobody uses it before.
   private var expiries = RankedKeys<String, NIODeadline>()
@@ -57,8 +58,13 @@ struct BlobTable {
   /// The number of files that were forgotten.
   private var forgottenFiles: UInt64 = 0
 
-  /// - Parameter folder: the folder for the files.
-  init(folder: String) { self.folder = folder }
+  /// - Parameters:
+  ///   - folder: the folder for the files.
+  ///   - files: the open files that the process may have.
+  init(folder: String, files: OpenFiles = .unlimited) {
+    self.folder = folder
+    self.files = files
+  }
 
   /// When the next blob expires, if nobody uses it before.
   var nextExpiry: NIODeadline? { expiries.first?.rank }
@@ -75,7 +81,7 @@ struct BlobTable {
     for files in unused.values {
       for next in files { close(next.file) }
     }
-    self = BlobTable(folder: folder)
+    self = BlobTable(folder: folder, files: files)
   }
 
   // MARK: - Files of forgotten blobs
@@ -212,7 +218,13 @@ struct BlobTable {
     guard count + unusedCount(of: uid) < limits.blobsPerUIDMax else {
       throw .quotaExceeded("blobs_per_uid_max", limits.blobsPerUIDMax)
     }
-    guard isOwner || usage.clients.files < limits.blobsMax else {
+    let blobsMax = files.blobs(limits)
+    guard isOwner || usage.clients.files < blobsMax else {
+      if blobsMax < limits.blobsMax, let shortage = files.shortage(limits) {
+        throw .fewOpenFiles(
+          blobsMax, "blobs of clients", "Try again when other users have deleted uploaded files",
+          shortage)
+      }
       throw .quotaExceeded("blobs_max", limits.blobsMax)
     }
     try admit(request.data.count, after: 0, of: uid, isOwner, limits)

@@ -9,13 +9,15 @@ struct ConnectionShares {
   private(set) var unauthorizedCount = 0
   private var countByUID: [UInt32: Int] = [:]
   private var unauthorizedCountByUID: [UInt32: Int] = [:]
-  /// The maximum number of open files of the process.
-  private let openFilesMax: Int
+  private let files: OpenFiles
 
   /// A reached limit and its value.
   struct Refusal: Hashable {
     let limit: String
     let maximum: Int
+    /// Set if the open files of the process allow no more than `maximum`, which is lower than the
+    /// limit.
+    var shortage: OpenFiles.Shortage?
   }
 
   /// The most connections that are kept for owners.
@@ -25,14 +27,8 @@ struct ConnectionShares {
   /// less.
   static func reserved(of connectionsMax: Int) -> Int { min(reservedMax, connectionsMax / 8) }
 
-  /// - Parameter openFilesMax: The maximum number of open files of the process.
-  init(openFilesMax: Int = .max) { self.openFilesMax = openFilesMax }
-
-  /// The most connections. Each is an open file, and a second one while it is handed over. With too few
-  /// files, the kernel would refuse the connections of owners, too.
-  private func mostConnections(_ limits: ServerLimits) -> Int {
-    min(limits.connectionsMax, openFilesMax / 2)
-  }
+  /// - Parameter files: The open files that the process may have.
+  init(files: OpenFiles = .unlimited) { self.files = files }
 
   /// The highest number of connections of one user.
   var highestCount: Int { countByUID.values.max() ?? 0 }
@@ -55,9 +51,13 @@ struct ConnectionShares {
   func refusal(
     of uid: UInt32, _ level: AccessPolicy.Level, _ limits: ServerLimits
   ) -> Refusal? {
-    let most = mostConnections(limits)
+    let most = files.connections(limits)
     let connectionsMax = most - (level == .owner ? 0 : ConnectionShares.reserved(of: most))
-    if count >= connectionsMax { return Refusal(limit: "connections_max", maximum: connectionsMax) }
+    if count >= connectionsMax {
+      return Refusal(
+        limit: "connections_max", maximum: connectionsMax,
+        shortage: most < limits.connectionsMax ? files.shortage(limits) : nil)
+    }
     if countByUID[uid, default: 0] >= limits.connectionsPerUIDMax {
       return Refusal(limit: "connections_per_uid_max", maximum: limits.connectionsPerUIDMax)
     }

@@ -1,4 +1,3 @@
-import Glibc
 import Logging
 import NIOCore
 import WidgetProto
@@ -11,7 +10,7 @@ final class Connections {
   var subordinates: SubordinateUIDs
   private var open: [ObjectIdentifier: any ServerConnection] = [:]
   /// Connections that were admitted and are not closed, even those that are not in `open` yet.
-  private(set) var shares = ConnectionShares(openFilesMax: Connections.openFilesMax)
+  private(set) var shares = ConnectionShares(files: .current)
   /// Called after a connection has ended.
   var onClosed: () -> Void = {}
   /// The caller that waits for connections to close.
@@ -26,8 +25,8 @@ final class Connections {
 
     init(_ refusal: ConnectionShares.Refusal) {
       self.refusal = refusal
-      status = .quotaExceeded(refusal.limit, refusal.maximum)
-      metadata = ["limit": "\(refusal.limit)=\(refusal.maximum)"]
+      status = refusal.status
+      metadata = refusal.metadata
     }
   }
 
@@ -43,13 +42,6 @@ final class Connections {
     self.context = context
     self.policy = policy
     self.subordinates = subordinates
-  }
-
-  /// The maximum number of open files of this process.
-  private static var openFilesMax: Int {
-    var limit = rlimit()
-    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
-    return Int(clamping: limit.rlim_cur)
   }
 
   // MARK: - Counting
@@ -191,4 +183,21 @@ enum RefusedConnection: Error {
   /// The kernel does not tell its user.
   case unknownPeer
   case exceeds(ConnectionShares.Refusal)
+}
+
+extension ConnectionShares.Refusal {
+  /// The refusal as an error.
+  var status: RPCStatus {
+    guard let shortage else { return .quotaExceeded(limit, maximum) }
+    return .fewOpenFiles(maximum, "connections", "Close one of the connections", shortage)
+  }
+
+  /// The refusal in the log.
+  var metadata: Logger.Metadata {
+    guard let shortage else { return ["limit": "\(limit)=\(maximum)"] }
+    return [
+      "limit": "open_files=\(shortage.allowed)", "connections": "\(maximum)",
+      "remedy": "\(shortage.remedy)",
+    ]
+  }
 }
