@@ -53,16 +53,63 @@ import WidgetStorage
     #expect(deleted.count + budgets.count == 1_001)
   }
 
-  @Test func `calls of the turn are not dropped, because they can be taken back`() throws {
+  @Test func `the stored budgets of removed kinds do not add up`() throws {
     var budgets = RefreshBudgets()
-    for number in 1...30 {
-      let kind: KindName = try .make("removed-\(number)")
-      _ = budgets.take(kind, capacity: 4, at: time(Int64(number)))
-      budgets.dropRemoved(kindsMax: 10) { _ in false }
+    var stored: Set<KindName> = []
+    for round in 0..<20 {
+      let now = time(Int64(round))
+      for number in 0..<500 {
+        _ = budgets.take(try .make("k\(round)-\(number)"), capacity: 4, at: now)
+      }
+      let changes = budgets.takeChanges(at: now)
+      stored.subtract(changes.deletions)
+      stored.formUnion(changes.upserts.map(\.kind))
+      budgets.keepCalls()
+      budgets.dropRemoved(kindsMax: 500) { _ in false }
+      #expect(budgets.count <= 1_000)
+      #expect(stored.count <= 1_500)
     }
-    #expect(budgets.count == 30)
-    budgets.takeBack()
-    #expect(budgets.count == 0)
+    #expect(stored.count > budgets.count)
+  }
+
+  @Test func `a removal of a kind that the store refuses gives the kind no calls`() async throws {
+    let log = TestLog.State()
+    let gauge = Kind(name: try .make("gauge"), refreshesPerHour: 4)
+    let old: KindName = try .make("old")
+    let others = try (0..<8).map { try KindName.make("removed-\($0)") }
+    try await withServer(limits: .with { $0.store.kindsMax = 2 }, log: log) { server in
+      let provider = try RawProvider(server.connect())
+      try provider.open(kinds: [gauge])
+      try server.onLoop { service in
+        let peer = Peer(uid: 0, gid: 0, pid: 0)
+        func call(_ use: Method.RoomUse, _ perform: @escaping (Attempt) -> Void) {
+          service.turn.open()
+          perform(.first)
+          service.turn.remember(callOf: peer, use, perform)
+        }
+        call(.unused) { _ in
+          for kind in [gauge.name, old] { _ = service.budgets.take(kind) }
+        }
+        service.turn.finish()
+        #expect(service.budgets.budget(of: gauge.name).remaining == 3)
+        log.failure = .full(path: "widgetd.db")
+        var isRemoved = false
+        call(.needs) { attempt in
+          guard attempt.isFirst else { return }
+          _ = try? service.context.apply(.deleteKind(gauge.name), by: peer)
+          isRemoved = service.context.store.kind(gauge.name) == nil
+        }
+        call(.unused) { _ in for kind in others { _ = service.budgets.take(kind) } }
+        service.turn.finish()
+        let isBack = service.context.store.kind(gauge.name) != nil
+        #expect(isRemoved && isBack)
+        #expect(service.budgets.budget(of: gauge.name).remaining == 3)
+        // The older of the other kinds, which nobody has declared, has a full budget again.
+        let full = service.context.limits.refreshesPerHourMax
+        #expect(service.budgets.budget(of: old).remaining == full)
+        log.failure = nil
+      }
+    }
   }
 
   @Test func `a stored time of the clock, from an earlier version, blocks nothing`() throws {

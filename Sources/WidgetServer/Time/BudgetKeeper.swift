@@ -41,9 +41,6 @@ final class BudgetKeeper {
     let before = budgets.unstoredCount
     let isTaken = budgets.take(
       kind, capacity: capacity(of: kind), at: context.turn.runningTime)
-    budgets.dropRemoved(kindsMax: context.limits.store.kindsMax) {
-      context.store.kind($0) != nil
-    }
     // In a pause, the turn does not write the row.
     if budgets.unstoredCount > before, log.needsGroups, !retry.holds(at: .now()) {
       context.noteBudgetRows(budgets.unstoredCount - before)
@@ -81,6 +78,9 @@ final class BudgetKeeper {
   func save() {
     context.forgetBudgetRows()
     budgets.keepCalls()
+    budgets.dropRemoved(kindsMax: context.limits.store.kindsMax) {
+      context.store.kind($0) != nil
+    }
     guard budgets.needsStoring, log.needsGroups else { return retry.succeed() }
     guard !retry.holds(at: .now()) else { return budgets.postpone() }
     let changes = budgets.takeChanges(at: context.turn.runningTime)

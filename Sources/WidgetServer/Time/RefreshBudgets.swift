@@ -57,7 +57,9 @@ struct RefreshBudgets {
   /// Whether levels need storing. Levels that are only to be removed wait for others.
   var needsStoring: Bool { !(unstored.isEmpty && late.isEmpty) }
 
-  /// The maximum number of stored levels that one write removes, because no call pays for it.
+  /// The maximum number of stored levels that one write removes, because no call pays for it. A
+  /// write of more levels removes as many as it writes. So the stored levels of removed kinds do not
+  /// add up.
   static let deletionsMax = 64
   /// The same for levels that waited for the store.
   static let lateMax = 64
@@ -130,14 +132,17 @@ struct RefreshBudgets {
     usedMax = max(RefreshBudgets.usedMin, 2 * used.count)
   }
 
-  /// Drops the oldest levels of removed kinds if there are more than twice as many levels as kinds can
-  /// be declared. Levels of half that number of removed kinds stay. So a call costs O(1) on average, as
-  /// with `dropFull`. The calls of the turn stay, because they can be taken back.
+  /// Drops the oldest levels of removed kinds if there are more than twice as many levels as kinds
+  /// can be declared. Levels of half that number of removed kinds stay. So a call costs O(1) on
+  /// average, as with `dropFull`.
+  ///
+  /// Call it only after `keepCalls`, when the removal of kinds is final: a kind that comes back
+  /// keeps its level.
   ///
   /// - Parameter isDeclared: Whether a kind is not removed.
   mutating func dropRemoved(kindsMax: Int, isDeclared: (KindName) -> Bool) {
     guard used.count > max(removedFrom ?? 0, 2 * kindsMax) else { return }
-    let removed = used.filter { !isDeclared($0.key) && former.index(forKey: $0.key) == nil }
+    let removed = used.filter { !isDeclared($0.key) }
       .sorted { ($1.value.at, $1.key.rawValue) < ($0.value.at, $0.key.rawValue) }
     for (kind, _) in removed.dropFirst(kindsMax / 2) { drop(kind) }
     removedFrom = used.count + max(1, kindsMax / 2)
@@ -185,7 +190,7 @@ struct RefreshBudgets {
       changes.upserts.append(image(of: kind, kept))
     }
     changes.upserts.sort { $0.kind.rawValue.precedesByBytes($1.kind.rawValue) }
-    changes.deletions = Array(unremoved.prefix(deletionsMax))
+    changes.deletions = Array(unremoved.prefix(max(deletionsMax, changes.upserts.count)))
     unremoved.subtract(changes.deletions)
     return changes
   }
