@@ -119,8 +119,8 @@ extension WidgetStore {
   }
 
   /// The entry of a widget that is current at a time, and the entries after it. With `content`,
-  /// also the widget's content at each entry; the page then ends early at the cost of one content. A
-  /// page of a schedule ends early at `scan_cost_max`.
+  /// also the widget's content at each entry; the page then ends early at the cost of one content, but
+  /// not before an entry after `start`. A page of a schedule ends early at `scan_cost_max`.
   /// Nil if the widget does not exist.
   public func timeline(
     of id: WidgetID, from start: Timestamp, limit: Int, taking content: ContentChoice = .none
@@ -157,7 +157,10 @@ extension WidgetStore {
       page.entries.append(shown(entry, made?.table.content, to: reader))
       reader.meter.add(cost: made?.cost ?? 0, bytes: made?.table.bytes ?? 0)
       records.familyUsage.readingCost += made?.cost ?? 0
-      guard reader.isFull(with: 0, bytesMax: WidgetStore.previewBytesMax) else { continue }
+      // The next page begins at the date of the last entry. Without a later entry, it would be the
+      // same page.
+      guard entry.date > start, reader.isFull(with: 0, bytesMax: WidgetStore.previewBytesMax)
+      else { continue }
       page.hasMore = page.hasMore || page.entries.count < entries.count
       break
     }

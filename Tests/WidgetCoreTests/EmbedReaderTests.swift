@@ -279,6 +279,36 @@ struct EmbedReaderTests: EmbedSuite {
     #expect((501...501 + last).contains(cost))
   }
 
+  /// The pages begin before the first entry, and at it.
+  @Test(arguments: [-5, 0] as [Int64])
+  func `pages reach the last entry if each entry costs more than a page allows`(
+    from first: Int64
+  ) throws {
+    let costMax = 200
+    var store = try store(
+      [Self.slide, Self.counter], limits: .with { $0.contentCostMax = costMax })
+    try store.create("c", kind: "counter")
+    try store.create("s", kind: "slide")
+    let entries = (0..<5).map {
+      TimelineEntry(date: .at(Int64($0)), values: ["widget": .string("c")])
+    }
+    try store.run(
+      .update("s", WidgetPatch(timeline: .some(Timeline(entries: entries, policy: .never)))))
+    settle(&store)
+    var dates: Set<Timestamp> = []
+    var (start, pageCount, hasMore) = (Timestamp.at(first), 0, true)
+    while hasMore, pageCount < 10 {
+      let costBefore = store.readingCost
+      let page = try #require(store.timeline(of: "s", from: start, limit: 10, taking: .own))
+      #expect(store.readingCost - costBefore > page.entries.count * costMax / 2)
+      dates.formUnion(page.entries.map(\.entry.date))
+      start = try #require(page.entries.last?.entry.date)
+      (pageCount, hasMore) = (pageCount + 1, page.hasMore)
+    }
+    #expect(!hasMore)
+    #expect(dates == Set(entries.map(\.date)))
+  }
+
   @Test(
     arguments: [("c", "medium", nil), ("d", "medium", 10), ("c", "inline", 10)]
       as [(String, String, Int64?)])
