@@ -12,14 +12,15 @@ public enum EmbeddedDate: Hashable, Sendable {
 ///
 /// A search follows each link once, also through stacks of the same stacks. All widgets of a circle of
 /// links have the same date, so a search finds the circles (Tarjan's algorithm for strongly connected
-/// components). A search that ends early leaves the dates of the widgets behind it, and the next one
-/// goes on with them.
+/// components). The next search continues a search that ended early, also inside a circle.
 ///
 /// The dates are valid for one state of the store. They are found again after another revision or
 /// after a change of links. The owner drops them before any other change.
 public struct EmbeddedDates {
   /// `latest` for widgets that never change.
   private var known: [WidgetID: Timestamp] = [:]
+  /// The search that ended early; nil for none.
+  private var search: Search?
   private var version: UInt64 = 0
   private var revision: Revision = 0
 
@@ -35,6 +36,19 @@ public struct EmbeddedDates {
     var date = Timestamp.latest
   }
 
+  /// The state of a search.
+  private struct Search {
+    /// The numbers of the reached widgets, in the order of the search.
+    var numbers: [WidgetID: Int] = [:]
+    /// The reached widgets whose circle is not complete.
+    var open: [WidgetID] = []
+    var path: [Visit] = []
+    /// The widget that the search reaches next; nil to follow the links of the path.
+    var next: WidgetID?
+
+    init(from id: WidgetID) { next = id }
+  }
+
   /// Finds the date of a widget.
   ///
   /// - Parameter due: Returns the next time at which one widget changes by time.
@@ -45,51 +59,63 @@ public struct EmbeddedDates {
     due: (WidgetID) -> Timestamp?
   ) -> (date: Timestamp?, cost: Int) {
     if version != links.version || self.revision != revision {
-      (known, version, self.revision) = ([:], links.version, revision)
+      (known, search) = ([:], nil)
+      (version, self.revision) = (links.version, revision)
     }
-    if let date = known[id] { return (date, 0) }
     var cost = 0
-    // Widgets without a known date have a number. Those whose circle is not complete are in `open`.
-    var numbers: [WidgetID: Int] = [:]
-    var open: [WidgetID] = []
-    var path: [Visit] = []
-    var next: WidgetID? = id
     while true {
-      if let id = next {
+      if let date = known[id] { return (date, cost) }
+      var search = self.search ?? Search(from: id)
+      self.search = nil
+      guard follow(&search, in: links, spending: &cost, atMost: costMax, due: due) else {
+        self.search = search
+        return (nil, cost)
+      }
+    }
+  }
+
+  /// Continues a search. Returns false if the cost exceeds `costMax` before the end. At the end,
+  /// the dates of all reached widgets are known.
+  private mutating func follow(
+    _ search: inout Search, in links: EmbedLinks, spending cost: inout Int, atMost costMax: Int,
+    due: (WidgetID) -> Timestamp?
+  ) -> Bool {
+    while true {
+      guard cost <= costMax else { return false }
+      if let id = search.next {
         cost += ContentEvaluation.nodeCost
-        let number = numbers.count
-        numbers[id] = number
-        open.append(id)
-        path.append(
+        let number = search.numbers.count
+        search.numbers[id] = number
+        search.open.append(id)
+        search.path.append(
           Visit(
             id: id, number: number, lowest: number, links: links.targets(of: id).makeIterator()))
-        next = nil
+        search.next = nil
       }
-      let last = path.count - 1
-      if let target = path[last].links.next() {
+      let last = search.path.count - 1
+      if let target = search.path[last].links.next() {
         cost += EmbeddedDates.linkCost
-        guard cost <= costMax else { return (nil, cost) }
-        if let date = due(target) { path[last].date = min(path[last].date, date) }
+        if let date = due(target) { search.path[last].date = min(search.path[last].date, date) }
         if let date = known[target] {
-          path[last].date = min(path[last].date, date)
-        } else if let number = numbers[target] {
-          path[last].lowest = min(path[last].lowest, number)
+          search.path[last].date = min(search.path[last].date, date)
+        } else if let number = search.numbers[target] {
+          search.path[last].lowest = min(search.path[last].lowest, number)
         } else if links.hasTargets(target) {
-          next = target
+          search.next = target
         }
         continue
       }
-      let visit = path.removeLast()
+      let visit = search.path.removeLast()
       if visit.lowest == visit.number {
         // The links lead back to no earlier widget, so its circle is complete.
-        while let member = open.popLast() {
+        while let member = search.open.popLast() {
           known[member] = visit.date
           if member == visit.id { break }
         }
       }
-      guard !path.isEmpty else { return (visit.date, cost) }
-      path[last - 1].lowest = min(path[last - 1].lowest, visit.lowest)
-      path[last - 1].date = min(path[last - 1].date, visit.date)
+      guard !search.path.isEmpty else { return true }
+      search.path[last - 1].lowest = min(search.path[last - 1].lowest, visit.lowest)
+      search.path[last - 1].date = min(search.path[last - 1].date, visit.date)
     }
   }
 
