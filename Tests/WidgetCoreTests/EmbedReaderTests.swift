@@ -351,6 +351,32 @@ struct EmbedReaderTests: EmbedSuite {
     #expect(text("inner::text", of: "f", store) == text("text", of: "c", store))
   }
 
+  @Test func `a check tells whether each reader gets the widget around an embed`() throws {
+    var store = try store()
+    try store.create("c", kind: "counter")
+    try frame("f", showing: "c", &store)
+    try frame("g", showing: "f", &store)
+    settle(&store)
+    #expect(store.takeCheckedEmbeds() == ["f": true, "g": true])
+    #expect(store.takeCheckedEmbeds().isEmpty)
+    // The content of "f" stays the same, so "g" needs no check.
+    try store.run(.update("c", WidgetPatch(setLabels: ["a": "b"])))
+    settle(&store)
+    #expect(store.takeCheckedEmbeds() == ["f": false])
+    try store.set("c", ["n": .int(1)])
+    settle(&store)
+    #expect(store.takeCheckedEmbeds() == ["f": true, "g": true])
+    // The check does not tell changes of cached content for another family from others.
+    store.keepContent(of: .inline)
+    _ = store.widget("f", taking: .family(.inline))
+    try store.set("c", ["n": .int(2)])
+    settle(&store)
+    #expect(store.takeCheckedEmbeds() == ["f": false, "g": true])
+    try store.run(.delete("f"))
+    settle(&store)
+    #expect(store.takeCheckedEmbeds() == ["f": true, "g": true])
+  }
+
   @Test func `a large audience follows in steps, and costs the sender nothing`() throws {
     var store = try store()
     try store.create("c", kind: "counter")

@@ -78,6 +78,7 @@ extension WidgetStore {
       links.setFurtherTargets(of: id, to: [])
       links.setStack(id, to: nil)
       links.restored.remove(id)
+      links.noteChecked(id, isSent: true)
       return
     }
     let wasRestored = links.restored.remove(id) != nil
@@ -100,6 +101,9 @@ extension WidgetStore {
     links.setTargets(of: id, to: members.union(records[slot]?.shown.embedTargets ?? []))
     let (differs, further) = resolve(slot, id, inRevision: next)
     links.setFurtherTargets(of: id, to: further)
+    // A change in cached content for another family does not reach each reader.
+    let isSent = differs && records[slot]?.familyContents.isEmpty ?? true
+    links.noteChecked(id, isSent: isSent)
     if differs || wasUnkept { change(slot, inRevision: next, at: now) { _ in } }
   }
 
@@ -151,6 +155,11 @@ extension WidgetStore {
       records.embeds.restored.insert(record.id)
     }
   }
+
+  /// The widgets whose embeds `settleEmbeds` has checked since the last call. False if readers may get
+  /// no change of the widget, although a widget in its embeds may now change at an earlier date. True
+  /// if each reader of its content gets the widget, or if the widget is gone.
+  public func takeCheckedEmbeds() -> [WidgetID: Bool] { records.embeds.takeChecked() }
 
   /// The widgets that embed a widget.
   public func embedders(of id: WidgetID) -> Set<WidgetID> { records.embeds.embedders(of: id) }
