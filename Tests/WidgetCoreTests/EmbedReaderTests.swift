@@ -220,6 +220,31 @@ struct EmbedReaderTests: EmbedSuite {
     #expect(content["embed0"]?.problem == "")
   }
 
+  @Test func `the embeds that the limit allows do not depend on the cache`() throws {
+    let ids = (0..<8).map { "l\($0)" }
+    var contents: [Content?] = []
+    for isCached in [false, true] {
+      var store = try store(
+        [Self.grid("inline"), try Self.layer("leaf", showing: [])],
+        limits: .with { $0.contentCostMax = 4_000 })
+      if isCached { store.keepContent(of: .inline) }
+      for id in ids { try store.create(WidgetID(stringLiteral: id), kind: "leaf") }
+      settle(&store)
+      for id in ids {
+        _ = store.widget(WidgetID(stringLiteral: id), taking: .family(.inline))
+      }
+      #expect((store.familyBytes > 0) == isCached)
+      try store.create("g", kind: "grid", data: ["ids": .list(ids.map { .string($0) })])
+      settle(&store)
+      contents.append(store.widget("g")?.content)
+    }
+    #expect(contents[0] == contents[1])
+    let nodes = try #require(contents[0]).nodes
+    // Each content has 21 nodes, which are made twice: for the look, and in the embed.
+    #expect(nodes.contains { $0.id == "cell/l3::label0" })
+    #expect((1..<8).contains(nodes.count { $0.problem.contains("content_cost_max (4000)") }))
+  }
+
   // MARK: - Content for one answer
 
   @Test func `a preview shows the other widget, and leaves no links`() throws {
