@@ -245,6 +245,42 @@ struct EmbedReaderTests: EmbedSuite {
     #expect((1..<8).contains(nodes.count { $0.problem.contains("content_cost_max (4000)") }))
   }
 
+  @Test func `the cost of a check does not grow with the watched families`() throws {
+    let ids = (0..<20).map { "c\($0)" }
+    let others = Family.allCases.filter { $0 != .medium }
+    func cost(keeping families: [Family]) throws -> Int {
+      // The embeds of each family reach the limit.
+      var store = try store(
+        [Self.grid("inline"), Self.counter], limits: .with { $0.contentCostMax = 1_000 })
+      for family in families { store.keepContent(of: family) }
+      for id in ids { try store.create(WidgetID(stringLiteral: id), kind: "counter") }
+      try store.create("g", kind: "grid", data: ["ids": .list(ids.map { .string($0) })])
+      settle(&store)
+      for family in families { _ = store.widget("g", taking: .family(family)) }
+      let grid = store.records.first { $0.id == "g" }
+      #expect(grid?.familyContents.count == families.count)
+      let cursor = store.revision
+      try store.set("c0", ["n": .int(7)])
+      settle(&store)
+      let cost = store.contentCost
+      for family in families {
+        let delta = try store.changes(
+          since: cursor, selecting: Selector(ids: ["g"]), taking: .family(family))
+        guard case .updated(let update)? = delta.changes.last else {
+          Issue.record("no update in \(family)")
+          continue
+        }
+        let line = update.content?.setNodes.first { $0.id == "cell/c0::line" }
+        #expect(line?.properties["text"] == .string("#7"))
+      }
+      return cost
+    }
+    #expect(others.count > 4)
+    let alone = try cost(keeping: [])
+    #expect(alone > 1_000)
+    #expect(try cost(keeping: others) < 2 * alone)
+  }
+
   // MARK: - Content for one answer
 
   @Test func `a preview shows the other widget, and leaves no links`() throws {

@@ -99,17 +99,19 @@ extension WidgetStore {
       links.setStack(id, to: nil)
     }
     links.setTargets(of: id, to: members.union(records[slot]?.shown.embedTargets ?? []))
+    let hasFamilies = !(records[slot]?.familyContents.isEmpty ?? true)
     let (differs, further) = resolve(slot, id, inRevision: next)
     links.setFurtherTargets(of: id, to: further)
     // A change in cached content for another family does not reach each reader.
-    let isSent = differs && records[slot]?.familyContents.isEmpty ?? true
-    links.noteChecked(id, isSent: isSent)
+    links.noteChecked(id, isSent: differs && !hasFamilies)
     if differs || wasUnkept { change(slot, inRevision: next, at: now) { _ in } }
   }
 
   /// Updates the embeds of a widget. Returns whether that changed it, and the targets of embeds in
-  /// content that was made for it. The `EmbedSource` must not outlive this method: while it exists,
-  /// a change of the records copies them.
+  /// content that was made for it. When the looks have cost `contentCostMax` together, the rest of
+  /// the cached content is evicted. So one step costs two looks at most, whatever families are
+  /// watched. The `EmbedSource` must not outlive this method: while it exists, a change of the
+  /// records copies them.
   private mutating func resolve(
     _ slot: Int, _ id: WidgetID, inRevision next: Revision
   ) -> (differs: Bool, further: Set<WidgetID>) {
@@ -119,7 +121,8 @@ extension WidgetStore {
     let room = limitsForAdvance(of: slot)
     let limits = records[slot].map { room.forNodes(of: $0) } ?? room
     let time = contents.now
-    let differs = records.resolveEmbeds(slot) { record, table, family in
+    let costMax = limits.contentCostMax
+    let differs = records.resolveEmbeds(slot, until: { cost >= costMax }) { record, table, family in
       let look = EmbedSource.Look(id, as: family ?? record.family)
       defer {
         further.formUnion(look.furtherTargets)
