@@ -60,8 +60,8 @@ struct EmbedSource {
     }
   }
 
-  /// The result for an embed in the content of a widget. It depends neither on the cache nor on the
-  /// widget that is checked.
+  /// The result for an embed in the content of a widget. It does not depend on the cache. Below
+  /// `contentCostMax`, it does not depend on the widget that is checked, either.
   ///
   /// - Parameters:
   ///   - outer: the widget with the embed.
