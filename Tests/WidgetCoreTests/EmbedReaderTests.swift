@@ -220,67 +220,6 @@ struct EmbedReaderTests: EmbedSuite {
     #expect(content["embed0"]?.problem == "")
   }
 
-  @Test func `the embeds that the limit allows do not depend on the cache`() throws {
-    let ids = (0..<8).map { "l\($0)" }
-    var contents: [Content?] = []
-    for isCached in [false, true] {
-      var store = try store(
-        [Self.grid("inline"), try Self.layer("leaf", showing: [])],
-        limits: .with { $0.contentCostMax = 4_000 })
-      if isCached { store.keepContent(of: .inline) }
-      for id in ids { try store.create(WidgetID(stringLiteral: id), kind: "leaf") }
-      settle(&store)
-      for id in ids {
-        _ = store.widget(WidgetID(stringLiteral: id), taking: .family(.inline))
-      }
-      #expect((store.familyBytes > 0) == isCached)
-      try store.create("g", kind: "grid", data: ["ids": .list(ids.map { .string($0) })])
-      settle(&store)
-      contents.append(store.widget("g")?.content)
-    }
-    #expect(contents[0] == contents[1])
-    let nodes = try #require(contents[0]).nodes
-    // Each content has 21 nodes, which are made twice: for the look, and in the embed.
-    #expect(nodes.contains { $0.id == "cell/l3::label0" })
-    #expect((1..<8).contains(nodes.count { $0.problem.contains("content_cost_max (4000)") }))
-  }
-
-  @Test func `the cost of a check does not grow with the watched families`() throws {
-    let ids = (0..<20).map { "c\($0)" }
-    let others = Family.allCases.filter { $0 != .medium }
-    func cost(keeping families: [Family]) throws -> Int {
-      // The embeds of each family reach the limit.
-      var store = try store(
-        [Self.grid("inline"), Self.counter], limits: .with { $0.contentCostMax = 1_000 })
-      for family in families { store.keepContent(of: family) }
-      for id in ids { try store.create(WidgetID(stringLiteral: id), kind: "counter") }
-      try store.create("g", kind: "grid", data: ["ids": .list(ids.map { .string($0) })])
-      settle(&store)
-      for family in families { _ = store.widget("g", taking: .family(family)) }
-      let grid = store.records.first { $0.id == "g" }
-      #expect(grid?.familyContents.count == families.count)
-      let cursor = store.revision
-      try store.set("c0", ["n": .int(7)])
-      settle(&store)
-      let cost = store.contentCost
-      for family in families {
-        let delta = try store.changes(
-          since: cursor, selecting: Selector(ids: ["g"]), taking: .family(family))
-        guard case .updated(let update)? = delta.changes.last else {
-          Issue.record("no update in \(family)")
-          continue
-        }
-        let line = update.content?.setNodes.first { $0.id == "cell/c0::line" }
-        #expect(line?.properties["text"] == .string("#7"))
-      }
-      return cost
-    }
-    #expect(others.count > 4)
-    let alone = try cost(keeping: [])
-    #expect(alone > 1_000)
-    #expect(try cost(keeping: others) < 2 * alone)
-  }
-
   // MARK: - Content for one answer
 
   @Test func `a preview shows the other widget, and leaves no links`() throws {
@@ -410,32 +349,6 @@ struct EmbedReaderTests: EmbedSuite {
     store.settleEmbeds(at: due)
     #expect(text("inner::text", of: "f", store) != before)
     #expect(text("inner::text", of: "f", store) == text("text", of: "c", store))
-  }
-
-  @Test func `a check tells whether each reader gets the widget around an embed`() throws {
-    var store = try store()
-    try store.create("c", kind: "counter")
-    try frame("f", showing: "c", &store)
-    try frame("g", showing: "f", &store)
-    settle(&store)
-    #expect(store.takeCheckedEmbeds() == ["f": true, "g": true])
-    #expect(store.takeCheckedEmbeds().isEmpty)
-    // The content of "f" stays the same, so "g" needs no check.
-    try store.run(.update("c", WidgetPatch(setLabels: ["a": "b"])))
-    settle(&store)
-    #expect(store.takeCheckedEmbeds() == ["f": false])
-    try store.set("c", ["n": .int(1)])
-    settle(&store)
-    #expect(store.takeCheckedEmbeds() == ["f": true, "g": true])
-    // The check does not tell changes of cached content for another family from others.
-    store.keepContent(of: .inline)
-    _ = store.widget("f", taking: .family(.inline))
-    try store.set("c", ["n": .int(2)])
-    settle(&store)
-    #expect(store.takeCheckedEmbeds() == ["f": false, "g": true])
-    try store.run(.delete("f"))
-    settle(&store)
-    #expect(store.takeCheckedEmbeds() == ["f": true, "g": true])
   }
 
   @Test func `a large audience follows in steps, and costs the sender nothing`() throws {

@@ -102,32 +102,6 @@ struct GroupHorizonsTests {
     #expect(horizons.date(next) == nil)
   }
 
-  @Test func `dates of embeds count while a group has a horizon`() throws {
-    let (horizons, budget) = (GroupHorizons(), HorizonBudget(datesMax: 10))
-    let (id, next) = (try WidgetID.make("f"), Self.date(5))
-    horizons.setEmbeds(of: id, changingAt: Self.date(20))
-    #expect(!horizons.areNeeded && horizons.date(next) == nil)
-    let group = Self.group(upcoming: 3)
-    // The group knows all entries of its widgets.
-    horizons.update(group)
-    #expect(horizons.areNeeded && horizons.date(next) == Self.date(20))
-    group.horizon.set(id, Self.date(30), within: budget)
-    horizons.update(group)
-    #expect(horizons.date(next) == Self.date(20))
-    horizons.setEmbeds(of: id, changingAt: .earliest)
-    #expect(horizons.date(next) == next)
-    horizons.setEmbeds(of: id, changingAt: Self.date(40))
-    #expect(horizons.date(next) == Self.date(30))
-    horizons.setEmbeds(of: id, changingAt: Self.date(20))
-    horizons.setEmbeds(of: id, changingAt: nil)
-    #expect(horizons.date(next) == Self.date(30))
-    group.horizon.forget()
-    horizons.update(group)
-    #expect(!horizons.areNeeded && horizons.date(next) == next)
-    horizons.remove(group)
-    #expect(horizons.date(next) == nil)
-  }
-
   @Test func `a refused watch does not make the daemon wake for the readers of its filter`()
     async throws
   {

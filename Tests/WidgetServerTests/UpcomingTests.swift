@@ -234,63 +234,6 @@ import WidgetTimers
     }
   }
 
-  @Test func `the daemon wakes for a new entry in an embed that shows the same now`() async throws {
-    try await withServer(clock: .fake()) { server in
-      let client = try server.connect()
-      let said = Kind(
-        name: try .make("said"),
-        content: [
-          ContentTemplate(
-            root: NodeTemplate(
-              id: "text", type: .label, properties: ["text": Binding("entry.text")]))
-        ],
-        entry: [Field(name: "text", type: .string)])
-      func frame(_ name: String, showing id: String) throws -> Kind {
-        Kind(
-          name: try .make(name),
-          content: [
-            ContentTemplate(
-              root: NodeTemplate(
-                id: "slide", type: .embed, properties: ["widget": Binding(value: .string(id))]))
-          ])
-      }
-      _ = try client.call(
-        "ApplyKinds",
-        ApplyKindsRequest(
-          provider: "test",
-          kinds: [said, try frame("inner", showing: "a"), try frame("outer", showing: "i")]),
-        as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
-      try client.create("a", kind: "said")
-      try client.create("i", kind: "inner")
-      try client.create("f", kind: "outer")
-      let dates = ([0, 1, 10] as [Int64]).map {
-        Timestamp.fakeStart.advanced(by: .seconds(3_600 * $0))
-      }
-      func say(_ said: [(Timestamp, String)]) throws {
-        let entries = said.map { date, text in
-          TimelineEntry(date: date, values: ["text": .string(text)])
-        }
-        try client.patch(
-          "a", WidgetPatch(timeline: .some(Timeline(entries: entries, policy: .never))))
-      }
-      try say([(dates[0], "x"), (dates[2], "y")])
-      let id = try WidgetID.make("f")
-      let watcher = try Watcher(
-        server.connect(), WatchWidgetsRequest(selector: Selector(ids: [id]), upcomingEntries: 3)
-      ).sync()
-      #expect(try wakeDate(server) == dates[2])
-      try say([(dates[0], "x"), (dates[1], "z"), (dates[2], "y")])
-      #expect(try wakeDate(server) == dates[1])
-      _ = try client.call(
-        "SetTime", SetTimeRequest(.time(dates[1])), as: SetTimeResponse.self,
-        service: "widgetd.v1.AdminService")
-      _ = try watcher.nextChanges()
-      let content = watcher.mirror.widgets[id]?.content
-      #expect(text(content?.nodes.first { $0.id == "slide::slide::text" }) == "z")
-      #expect(try wakeDate(server) == dates[2])
-    }
-  }
-
   @Test func `a widget with upcoming entries still becomes stale on time`() async throws {
     try await withServer(clock: .fake()) { server in
       let client = try server.connect()

@@ -33,7 +33,8 @@ struct ShownContent {
 
   /// Whether any of the content has embeds.
   var hasEmbeds: Bool {
-    own?.table.program.hasEmbeds ?? false || families.contains { $0.hasEmbeds }
+    own?.table.program.hasEmbeds ?? false
+      || families.contains { $0.content?.table.program.hasEmbeds ?? false }
   }
 
   /// The widgets that its embeds name.
@@ -43,25 +44,16 @@ struct ShownContent {
     }
   }
 
-  /// Updates the embeds in all of the content. Evicts the cached content with embeds that is left when
-  /// `isOver` returns true. Returns whether that changed anything.
+  /// Updates the embeds in all of the content. Returns whether that changed anything.
   mutating func resolveEmbeds(
-    until isOver: () -> Bool, _ resolve: (inout ContentTable, Family?) -> Bool
+    _ resolve: (inout ContentTable, Family?) -> Bool
   ) -> Bool {
     var differs = false
     if let changed = ContentBox.resolveEmbeds(&own, { resolve(&$0, nil) }) { differs = changed }
-    var kept: [FamilyContent] = []
-    for var content in families {
-      // Readers get evicted content as a whole, with the change of the widget.
-      if content.hasEmbeds, isOver() {
-        differs = true
-        continue
-      }
-      let family = content.family
-      if content.resolveEmbeds({ resolve(&$0, family) }) { differs = true }
-      kept.append(content)
+    for index in families.indices {
+      let family = families[index].family
+      if families[index].resolveEmbeds({ resolve(&$0, family) }) { differs = true }
     }
-    families = kept
     return differs
   }
 

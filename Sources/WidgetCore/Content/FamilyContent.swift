@@ -48,9 +48,6 @@ struct FamilyContent {
   /// The size in bytes, counted as quotas count content.
   var bytes: Int { content?.table.storedBytes ?? 0 }
 
-  /// Whether its content has embeds.
-  var hasEmbeds: Bool { content?.table.program.hasEmbeds ?? false }
-
   /// Updates it after a change of the widget or its kind. Returns the cost in evaluation steps.
   mutating func refresh(
     _ record: Record, _ program: ContentProgram?, limits: StoreLimits

@@ -29,9 +29,6 @@ final class EmbedLinks {
   /// Widgets that existed when the store was opened, and have not been checked since. The content
   /// that readers have of these widgets is unknown.
   var restored: Set<WidgetID> = []
-  /// The widgets that were checked since `takeChecked`, and whether the widget is gone or each reader
-  /// of its content gets it.
-  private var checked: [WidgetID: Bool] = [:]
   /// Widgets of kind `smart-stack`.
   private(set) var stacks: [WidgetID: StackMembers] = [:]
   /// The stacks with an expression that follow the changes of widgets.
@@ -53,7 +50,7 @@ final class EmbedLinks {
     let other = EmbedLinks()
     (other.targets, other.embedders) = (targets, embedders)
     (other.queue, other.walk) = (queue, walk)
-    (other.unkept, other.restored, other.checked) = (unkept, restored, checked)
+    (other.unkept, other.restored) = (unkept, restored)
     (other.stacks, other.selectingStacks) = (stacks, selectingStacks)
     other.waitingStacks = waitingStacks
     (other.news, other.wasNews, other.version) = (news, wasNews, version)
@@ -103,20 +100,6 @@ final class EmbedLinks {
   /// Whether a widget has content that was made for a reader and not cached, so that its changes
   /// are unknown.
   func hasUnkeptContent(_ id: WidgetID) -> Bool { unkept.contains(id) }
-
-  /// A widget was checked.
-  ///
-  /// - Parameter isSent: Whether the widget is gone, or each reader of its content gets it.
-  func noteChecked(_ id: WidgetID, isSent: Bool) {
-    // A widget can be checked again before readers get it.
-    checked[id] = isSent || checked[id] ?? false
-  }
-
-  /// The widgets that were checked since the last call. See `noteChecked`.
-  func takeChecked() -> [WidgetID: Bool] {
-    defer { checked = [:] }
-    return checked
-  }
 
   func setStack(_ id: WidgetID, to stack: StackMembers?) {
     stacks[id] = stack

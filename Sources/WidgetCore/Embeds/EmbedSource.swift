@@ -60,8 +60,8 @@ struct EmbedSource {
     }
   }
 
-  /// The result for an embed in the content of a widget. It does not depend on the cache. Below
-  /// `contentCostMax`, it does not depend on the widget that is checked, either.
+  /// The result for an embed in the content of a widget. It depends neither on the cache nor on the
+  /// widget that is checked.
   ///
   /// - Parameters:
   ///   - outer: the widget with the embed.
@@ -212,6 +212,9 @@ struct EmbedSource {
     if record.isPlain || record.family == family {
       return record.shownContent.map { ($0, record.content?.table.embedDepth ?? 0) }
     }
+    if let kept = record.familyContents.first(where: { $0.family == family }) {
+      return kept.content.map { ($0.table.content, $0.table.embedDepth) }
+    }
     let place = Look.Made(id: record.id, family: family)
     if let made = look.made[place], made.level <= look.level { return (made.content, made.depth) }
     guard let program = ContentMaker.program(of: record.kind, for: family, in: schemas) else {
@@ -219,12 +222,9 @@ struct EmbedSource {
     }
     var limits = limits
     limits.contentCostMax -= min(limits.contentCostMax, look.cost)
-    // The cache gives only the starts of failures. If it gave its content, the look would cost less,
-    // and embeds below the limit would become failures when the cache loses the content.
-    let cached = record.familyContents.first { $0.family == family }?.content
     var table = ContentTable(
       program, of: record, as: family, limits: limits,
-      knowing: (cached ?? record.content)?.table.failureTimes ?? FailureTimes())
+      knowing: record.content?.table.failureTimes ?? FailureTimes())
     look.cost += table.cost
     look.level += 1
     defer { look.level -= 1 }

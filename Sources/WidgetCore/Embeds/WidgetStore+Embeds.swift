@@ -78,7 +78,6 @@ extension WidgetStore {
       links.setFurtherTargets(of: id, to: [])
       links.setStack(id, to: nil)
       links.restored.remove(id)
-      links.noteChecked(id, isSent: true)
       return
     }
     let wasRestored = links.restored.remove(id) != nil
@@ -99,19 +98,14 @@ extension WidgetStore {
       links.setStack(id, to: nil)
     }
     links.setTargets(of: id, to: members.union(records[slot]?.shown.embedTargets ?? []))
-    let hasFamilies = !(records[slot]?.familyContents.isEmpty ?? true)
     let (differs, further) = resolve(slot, id, inRevision: next)
     links.setFurtherTargets(of: id, to: further)
-    // A change in cached content for another family does not reach each reader.
-    links.noteChecked(id, isSent: differs && !hasFamilies)
     if differs || wasUnkept { change(slot, inRevision: next, at: now) { _ in } }
   }
 
   /// Updates the embeds of a widget. Returns whether that changed it, and the targets of embeds in
-  /// content that was made for it. When the looks have cost `contentCostMax` together, the rest of
-  /// the cached content is evicted. So one step costs two looks at most, whatever families are
-  /// watched. The `EmbedSource` must not outlive this method: while it exists, a change of the
-  /// records copies them.
+  /// content that was made for it. The `EmbedSource` must not outlive this method: while it exists,
+  /// a change of the records copies them.
   private mutating func resolve(
     _ slot: Int, _ id: WidgetID, inRevision next: Revision
   ) -> (differs: Bool, further: Set<WidgetID>) {
@@ -121,8 +115,7 @@ extension WidgetStore {
     let room = limitsForAdvance(of: slot)
     let limits = records[slot].map { room.forNodes(of: $0) } ?? room
     let time = contents.now
-    let costMax = limits.contentCostMax
-    let differs = records.resolveEmbeds(slot, until: { cost >= costMax }) { record, table, family in
+    let differs = records.resolveEmbeds(slot) { record, table, family in
       let look = EmbedSource.Look(id, as: family ?? record.family)
       defer {
         further.formUnion(look.furtherTargets)
@@ -158,11 +151,6 @@ extension WidgetStore {
       records.embeds.restored.insert(record.id)
     }
   }
-
-  /// The widgets whose embeds `settleEmbeds` has checked since the last call. False if readers may get
-  /// no change of the widget, although a widget in its embeds may now change at an earlier date. True
-  /// if each reader of its content gets the widget, or if the widget is gone.
-  public func takeCheckedEmbeds() -> [WidgetID: Bool] { records.embeds.takeChecked() }
 
   /// The widgets that embed a widget.
   public func embedders(of id: WidgetID) -> Set<WidgetID> { records.embeds.embedders(of: id) }

@@ -406,17 +406,14 @@ struct RecordTable: ~Copyable {
     embeds.noteChange(of: record.id, hasEmbeds: record.shown.hasEmbeds)
   }
 
-  /// Updates the embeds of a widget, without a change of its state. Evicts the cached content with
-  /// embeds that is left when `isOver` returns true. Returns whether that changed its content.
+  /// Updates the embeds of a widget, without a change of its state. Returns whether that changed
+  /// its content.
   mutating func resolveEmbeds(
-    _ slot: Int, until isOver: () -> Bool, _ resolve: (Record, inout ContentTable, Family?) -> Bool
+    _ slot: Int, _ resolve: (Record, inout ContentTable, Family?) -> Bool
   ) -> Bool {
     guard let record = slots[slot] else { return false }
     let (oldBytes, oldFamilyBytes) = (record.contentBytes, record.familyBytes)
-    // Content in the embeds can name this widget, so its content is read meanwhile.
-    var shown = record.shown
-    let differs = shown.resolveEmbeds(until: isOver) { resolve(record, &$0, $1) }
-    record.shown = shown
+    let differs = record.shown.resolveEmbeds { resolve(record, &$0, $1) }
     accountContent(of: record.ownerUID, growth: record.contentBytes - oldBytes)
     familyUsage.bytes += record.familyBytes - oldFamilyBytes
     return differs

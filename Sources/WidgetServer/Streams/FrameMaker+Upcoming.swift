@@ -79,28 +79,6 @@ extension FrameMaker {
     }
   }
 
-  /// Notes when the embeds of checked widgets change. Readers that get the widget itself get its
-  /// horizon with it. For the others, the date counts until the next check of the widget. If the search
-  /// costs too much, they get each change at its date.
-  func noteCheckedEmbeds() {
-    let checked = context.store.takeCheckedEmbeds()
-    // The state of the store is another one than in the rounds.
-    var known = EmbeddedDates()
-    let costEnd = context.store.readingCost + context.limits.store.contentCostMax / 4
-    for (id, isSent) in checked {
-      guard !isSent, horizons.areNeeded else {
-        horizons.setEmbeds(of: id, changingAt: nil)
-        continue
-      }
-      let costMax = costEnd - context.store.readingCost
-      switch context.store.embeddedDate(of: id, knowing: &known, costMax: costMax) {
-      case .never: horizons.setEmbeds(of: id, changingAt: nil)
-      case .at(let date): horizons.setEmbeds(of: id, changingAt: date)
-      case .unknown: horizons.setEmbeds(of: id, changingAt: .earliest)
-      }
-    }
-  }
-
   /// Members know a widget until the first of some dates.
   private func setHorizon(_ group: WatchGroup, _ id: WidgetID, _ dates: [Timestamp?]) {
     guard let first = dates.compactMap({ $0 }).min() else {

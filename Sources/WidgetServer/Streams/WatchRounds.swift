@@ -130,9 +130,6 @@ final class WatchRounds {
   /// its date, else the date when their upcoming entries run out. Nil if no reader needs any.
   func horizon(_ nextDate: Timestamp) -> Timestamp? { frames.horizons.date(nextDate) }
 
-  /// Notes when the embeds change that a step of the store has checked.
-  func noteCheckedEmbeds() { frames.noteCheckedEmbeds() }
-
   /// Notes that members of a group may know less than its horizon.
   func forgetHorizon(of group: WatchGroup) {
     group.horizon.forget()

@@ -144,19 +144,14 @@ final class TimeKeeper {
   /// reserved.
   private func settle() -> Bool {
     guard context.store.needsSettling else { return true }
-    var result = timed { settle($0) }
+    var result = timed { context.settleEmbeds(costMax: costMax, $0) }
     if result.needsReservation {
       guard reserve() else { return false }
-      result = timed { settle($0) }
+      result = timed { context.settleEmbeds(costMax: costMax, $0) }
     }
     if result.isChange { context.counters.countCommit() }
     hasMoreEmbeds = result.hasMore
     return true
-  }
-
-  private func settle(_ slice: TimeSlice) -> WidgetStore.Advance {
-    defer { readers.noteCheckedEmbeds() }
-    return context.settleEmbeds(costMax: costMax, slice)
   }
 
   /// Runs a step in the rest of the turn's time.

@@ -80,8 +80,6 @@ struct Store {
     proceed { $0.settleEmbeds(at: now, costMax: costMax) }
   }
 
-  func takeCheckedEmbeds() -> [WidgetID: Bool] { box.store.takeCheckedEmbeds() }
-
   /// Takes the shortest step of `settleEmbeds`. Returns whether more is left.
   mutating func settleStep(at now: Timestamp = .at(0)) -> Bool {
     detach()
