@@ -10,6 +10,8 @@ actor Reloader {
   private let server: WidgetServer
   private let userFiles: UserFiles
   private let logger: Logger
+  /// Those of the start: the server divides the open files only once.
+  private let files = OpenFiles.current
 
   /// Limits that the commit log uses, too. It gets them only at its start.
   private static let limitsOfTheLog: [(String, any WritableKeyPath<ServerLimits, Int> & Sendable)] =
@@ -60,7 +62,7 @@ actor Reloader {
     await server.reconfigure(
       limits: limits, logLevel: new.logLevel,
       subordinateUIDs: userFiles.subordinateUIDs(warning: logger))
-    if limits != settings.limits, let warning = OpenFiles.current.warning(limits) {
+    if limits != settings.limits, let warning = files.warning(limits) {
       logger.warning("\(warning)")
     }
     settings.limits = limits
