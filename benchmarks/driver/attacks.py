@@ -126,12 +126,11 @@ def prepare_keys(connection, _):
 
 def prepare_removed(connection, _):
     """A widget with one key, and as many removed keys as the daemon keeps for late readers."""
+    connection.call("CreateWidget", widget={"id": "removed", "kind": "plain"})
     for half in ("a", "b"):
-        connection.call("ApplyWidgets", apply_set="removed", widgets=[{
-            "id": "removed", "kind": "plain",
-            "data": values({f"{half}{number}": 1 for number in range(8_000)})}])
-    connection.call("ApplyWidgets", apply_set="removed", widgets=[{
-        "id": "removed", "kind": "plain", "data": values({"n": 1})}])
+        for keys_of_half in ({f"{half}{number}": 1 for number in range(8_000)}, {"n": 1}):
+            connection.call("UpdateWidget", id="removed", omit_widget=True, patch={
+                "replace_data": True, "set_data": values(keys_of_half)})
 
 
 def prepare_texts(connection, _):
