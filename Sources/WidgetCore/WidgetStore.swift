@@ -243,6 +243,11 @@ public struct WidgetStore: ~Copyable {
     slot(of: id).flatMap { records[$0]?.widget(reader(content)) }
   }
 
+  /// Whether a widget has a timeline or a schedule. O(1).
+  public func hasTimeline(_ id: WidgetID) -> Bool {
+    slot(of: id).flatMap { records[$0]?.moment } != nil
+  }
+
   /// The revision that last changed a widget. O(1).
   public func revision(of id: WidgetID) -> Revision? {
     slot(of: id).flatMap { records[$0]?.revision }

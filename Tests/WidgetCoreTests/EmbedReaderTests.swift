@@ -118,6 +118,36 @@ struct EmbedReaderTests: EmbedSuite {
     }
   }
 
+  @Test(arguments: [10_000_000, 0])
+  func `readers of a family get changes of embeds, also if the cache has no room`(
+    room: Int
+  ) throws {
+    var outer = Self.frame
+    outer.content[0].families = [.inline]
+    outer.content.append(
+      ContentTemplate(
+        root: NodeTemplate(id: "plain", type: .label, properties: ["text": Binding("data.title")])))
+    var store = try store(
+      [outer, Self.counter], limits: .with { $0.familyContentBytesMax = room })
+    try store.create("c", kind: "counter")
+    try frame("f", showing: "c", &store)
+    settle(&store)
+    store.keepContent(of: .inline)
+    for number in 1...3 {
+      _ = store.widget("f", taking: .family(.inline))
+      let cursor = store.revision
+      try store.set("c", ["n": .int(Int64(number))])
+      settle(&store)
+      let delta = try store.changes(
+        since: cursor, selecting: Selector(ids: ["f"]), taking: .family(.inline))
+      guard case .updated(let update)? = delta.changes.last else {
+        Issue.record("no update \(number)")
+        return
+      }
+      #expect(update.content?.setNodes.last?.properties["text"] == .string("#\(number)"))
+    }
+  }
+
   @Test func `an embed names the family, or falls back to the widget's`() throws {
     var inline = Self.counter
     inline.name = "small-only"

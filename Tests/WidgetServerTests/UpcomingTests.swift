@@ -74,6 +74,36 @@ import WidgetTimers
     }
   }
 
+  @Test func `entries come again after a change that the read mask leaves out`() async throws {
+    try await withServer(clock: .fake()) { server in
+      let client = try server.connect()
+      try Self.declare(client)
+      try client.create("a", kind: "hourly")
+      try client.create("plain", kind: "nothing")
+      let mask = try ReadMask(paths: ["labels"])
+      let watcher = try Watcher(
+        server.connect(), WatchWidgetsRequest(readMask: mask, upcomingEntries: 3)
+      ).sync()
+      let (id, last) = try (WidgetID.make("a"), WidgetID.make("last"))
+      #expect(watcher.mirror.upcoming[id] != nil)
+      try client.set("plain", ["n": .int(1)])
+      try client.set("a", ["title": .string("two")])
+      try client.create("last", kind: "nothing")
+      var changed: [WidgetID] = []
+      while !changed.contains(last) {
+        changed += try watcher.nextChanges().map { change in
+          switch change {
+          case .added(let widget, _): widget.id
+          case .updated(let update): update.id
+          case .removed(let id, _): id
+          }
+        }
+      }
+      #expect(changed == [id, last], "a widget without entries has no empty update")
+      while watcher.mirror.upcoming[id] == nil { try watcher.step() }
+    }
+  }
+
   @Test func `the daemon sleeps while all readers have the upcoming entries`() async throws {
     try await withServer(clock: .fake()) { server in
       let client = try server.connect()

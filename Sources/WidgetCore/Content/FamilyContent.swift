@@ -214,10 +214,10 @@ struct ContentReader {
     let program = ContentMaker.program(of: record.kind, for: family, in: schemas)
     var made = FamilyContent(family, program, of: record, limits: limits)
     var cost = made.content?.table.cost ?? 0
-    if program?.hasEmbeds ?? false {
-      let isKept = keeps
+    let hasEmbeds = program?.hasEmbeds ?? false
+    if hasEmbeds {
       _ = made.resolveEmbeds { table in
-        cost += embeds.resolve(&table, of: record, as: family, isKept: isKept)
+        cost += embeds.resolve(&table, of: record, as: family)
         return true
       }
     }
@@ -226,6 +226,8 @@ struct ContentReader {
     usage.readingCost += cost
     if keeps, usage.bytes + made.bytes <= limits.familyContentBytesMax {
       usage.keep(made, of: record)
+    } else if hasEmbeds {
+      embeds.links.noteUnkeptContent(of: record.id)
     }
     return made
   }

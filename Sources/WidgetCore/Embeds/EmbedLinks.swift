@@ -101,6 +101,9 @@ final class EmbedLinks {
   /// are unknown.
   func hasUnkeptContent(_ id: WidgetID) -> Bool { unkept.contains(id) }
 
+  /// Notes that content with embeds was made for a reader, and is not cached.
+  func noteUnkeptContent(of id: WidgetID) { unkept.insert(id) }
+
   func setStack(_ id: WidgetID, to stack: StackMembers?) {
     stacks[id] = stack
     let place = selectingStacks.firstIndex(of: id)
@@ -198,8 +201,7 @@ final class EmbedLinks {
   }
 
   /// Adds the targets of the embeds in content that was made for a reader.
-  func addTargets(of id: WidgetID, _ further: Set<WidgetID>, isKept: Bool) {
-    if !isKept { unkept.insert(id) }
+  func addTargets(of id: WidgetID, _ further: Set<WidgetID>) {
     var next = targets[id] ?? Targets()
     next.further.formUnion(further)
     set(next, of: id, checksCircles: false)

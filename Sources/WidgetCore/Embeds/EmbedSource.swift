@@ -259,15 +259,11 @@ struct EmbedSource {
 
   /// Updates the embeds of a content that was just made for a reader, and adds the links. Returns
   /// the cost.
-  ///
-  /// - Parameter isKept: whether the content is cached and updated.
-  func resolve(
-    _ table: inout ContentTable, of record: Record, as family: Family, isKept: Bool
-  ) -> Int {
+  func resolve(_ table: inout ContentTable, of record: Record, as family: Family) -> Int {
     guard table.program.hasEmbeds else { return 0 }
     let direct = table.embedTargets
     let look = look(&table, of: record, as: family)
-    links.addTargets(of: record.id, direct.union(look.furtherTargets), isKept: isKept)
+    links.addTargets(of: record.id, direct.union(look.furtherTargets))
     return look.cost
   }
 

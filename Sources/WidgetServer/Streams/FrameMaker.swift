@@ -59,7 +59,7 @@ final class FrameMaker {
       let delta = try? context.store.changes(
         since: cursor, selecting: group.filter.selector, taking: group.content)
     else { return nil }
-    let changes = filter(delta.changes, group.filter.mask)
+    let changes = filter(delta.changes, for: group)
     guard
       let messages = changes.isEmpty
         ? [] : changeMessages(group, changes, from: cursor, to: delta.toRevision)
@@ -85,14 +85,24 @@ final class FrameMaker {
     keepers.removeAll(keepingCapacity: true)
   }
 
-  private func filter(_ changes: [WidgetChange], _ mask: ReadMask) -> [WidgetChange] {
-    guard !mask.isEverything else { return changes }
+  private func filter(_ changes: [WidgetChange], for group: WatchGroup) -> [WidgetChange] {
+    guard !group.filter.mask.isEverything else { return changes }
     return changes.compactMap { change in
       switch change {
       case .added, .removed: change
-      case .updated(let update): mask.filter(update).map { .updated($0) }
+      case .updated(let update): filter(update, for: group).map { .updated($0) }
       }
     }
+  }
+
+  /// The update without unwanted parts; nil if nothing remains. An update without parts remains if
+  /// it can change entries that the readers have in advance.
+  private func filter(_ update: WidgetUpdate, for group: WatchGroup) -> WidgetUpdate? {
+    if let wanted = group.filter.mask.filter(update) { return wanted }
+    guard group.filter.upcomingEntries > 0,
+      update.timeline != nil || context.store.hasTimeline(update.id)
+    else { return nil }
+    return WidgetUpdate(id: update.id, revision: update.revision, updateTime: .epoch)
   }
 
   /// Change frames with `more` on all but the last; `to` is nil if even the last has more.
@@ -136,7 +146,7 @@ final class FrameMaker {
         taking: group.content)
       transfer.advance(to: next)
       if transfer.isSnapshot { return snapshotMessages(changes, group) }
-      let wanted = filter(changes, group.filter.mask)
+      let wanted = filter(changes, for: group)
       let messages =
         wanted.isEmpty ? [] : changeMessages(group, wanted, from: transfer.cursor, to: nil)
       if let shared, next == nil, let messages {
@@ -362,7 +372,7 @@ final class FrameMaker {
     }
     guard transfer.isSnapshot else {
       return changeMessages(
-        group, filter(delta.changes, group.filter.mask), from: transfer.cursor,
+        group, filter(delta.changes, for: group), from: transfer.cursor,
         to: delta.toRevision)
     }
     guard var messages = snapshotMessages(delta.changes, group) else { return nil }

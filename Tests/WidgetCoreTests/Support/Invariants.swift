@@ -59,7 +59,7 @@ extension WidgetStore {
     var violations = table.checkInvariants()
     var fresh = ContentTable(
       program, of: record, limits: limits, knowing: table.failureTimes)
-    _ = embedSource.resolve(&fresh, of: record, as: record.family, isKept: true)
+    _ = embedSource.resolve(&fresh, of: record, as: record.family)
     // Until the check of embeds, an embed may show the former content.
     if !needsSettling, table.content != fresh.content {
       violations.append("content is not what the state says")
@@ -71,7 +71,7 @@ extension WidgetStore {
         var table = ContentTable(
           $0, of: record, as: kept.family, limits: limits,
           knowing: kept.content?.table.failureTimes ?? FailureTimes())
-        _ = embedSource.resolve(&table, of: record, as: kept.family, isKept: true)
+        _ = embedSource.resolve(&table, of: record, as: kept.family)
         return table.content
       }
       if !needsSettling, kept.content?.table.content != fresh {
