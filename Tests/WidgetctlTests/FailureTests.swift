@@ -234,6 +234,20 @@ struct FailureTests {
     #expect(failure?.exit == .notFound)
   }
 
+  @Test(arguments: OutputFormat.allCases)
+  func `a field that the widget lacks is an error in each format`(format: OutputFormat) throws {
+    let widget = Samples.widget
+    func values(_ paths: [String]) throws -> [String] {
+      try GetCommand.values(
+        of: paths, in: widget.document(), of: widget, format: format, escapes: false)
+    }
+    #expect(try values(["data.n", "error"]) == (format == .table ? ["1", ""] : []))
+    for path in ["data.nope", "parameters.nope", "labels.nope"] {
+      let failure = #expect(throws: CommandFailure.self) { try values(["data.n", path]) }
+      #expect(failure?.exit == .notFound)
+    }
+  }
+
   @Test(arguments: [
     ("timeline", "null"), ("stored_timeline", "null"), ("activity", "null"), ("content", "null"),
     ("stale", "false"), ("applySet", ""), ("apply_set", ""), ("error", ""),

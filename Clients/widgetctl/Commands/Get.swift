@@ -14,8 +14,8 @@ struct GetCommand: AsyncParsableCommand {
       of each widget has at least one line. The line of a text that is not set, such as error without \
       a failure, is empty. A timeline, an activity or content that the widget lacks is null.
 
-      If a widget, a data key, a parameter or a label is missing, the command exits with status 3. It still \
-      shows the other widgets. With -o json or yaml, several ids give an object with the list of \
+      If a widget, a data key, a parameter or a label is missing, the command exits with status 3 in \
+      each format. It still shows the other widgets. With -o json or yaml, several ids give an object with the list of \
       widgets.
 
       On a terminal, the command escapes control characters in text. In a pipe or a file, it \
@@ -127,19 +127,17 @@ struct GetCommand: AsyncParsableCommand {
     }
     let document = answer.widget.document(
       etag: answer.etag, mask: mask, stored: answer.storedTimeline)
-    guard session.printer.format == .table, !fields.paths.isEmpty else {
+    guard !fields.paths.isEmpty else {
       return Found(widget: answer.widget, document: document, values: [], owners: answer.owners)
     }
-    let escapes = escape || Terminal.outputIsTerminal
+    let format = session.printer.format
     let told =
-      fields.paths.contains("error")
+      format == .table && fields.paths.contains("error")
       ? await answer.widget.keepingPromises(at: .wallClock(), session) : answer.widget
     do throws(CommandFailure) {
-      let values = try fields.paths.map { (path) throws(CommandFailure) in
-        path == "error"
-          ? GetCommand.errorText(of: told)
-          : try GetCommand.text(of: path, in: document, id: id, escapes: escapes)
-      }
+      let values = try GetCommand.values(
+        of: fields.paths, in: document, of: told, format: format,
+        escapes: escape || Terminal.outputIsTerminal)
       return Found(widget: answer.widget, document: document, values: values)
     } catch {
       // Reads the whole widget, to suggest the nearest name.
@@ -151,6 +149,23 @@ struct GetCommand: AsyncParsableCommand {
       }
       throw error
     }
+  }
+
+  /// The texts of the fields of `--field`. Other formats than the table have none, but a missing value
+  /// is a failure in each format.
+  ///
+  /// - Parameters:
+  ///   - document: the widget's document, which has the fields.
+  ///   - widget: has the failures for the field error.
+  static func values(
+    of paths: [String], in document: Value, of widget: Widget, format: OutputFormat, escapes: Bool
+  ) throws(CommandFailure) -> [String] {
+    let values = try paths.map { (path) throws(CommandFailure) in
+      path == "error"
+        ? errorText(of: widget)
+        : try text(of: path, in: document, id: widget.id, escapes: escapes)
+    }
+    return format == .table ? values : []
   }
 
   /// A line for each failure, in the words of `ls`. Empty if nothing has failed.
