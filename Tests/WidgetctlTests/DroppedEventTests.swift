@@ -63,6 +63,12 @@ import WidgetProto
     #expect(text.hasSuffix("; send it again if it has no effect"))
   }
 
+  @Test func `Ctrl-C of send --wait says that the event goes on, and how to look`() {
+    let words = OutcomeWait.interrupted(event: 7, of: Samples.id("w"))
+    #expect(words.contains("the outcome of event 7") && words.contains("it goes on"))
+    #expect(words.hasSuffix("`widgetctl get w --field data.status` shows its state"))
+  }
+
   @Test func `a notice is repeated only if it changes`() {
     func news(_ words: [String], isNoted: Bool) -> [Bool] {
       var notices = OutcomeWait.Notices()

@@ -52,6 +52,9 @@ struct FailureTests {
         == .map(["error": .map(["exitCode": .int(Int64(status)), "message": .string(message)])]))
     let plain = PendingChanges.words(isJSON: false, signal: signal).description
     #expect(plain == "\nwidgetctl: \(message)\n")
+    // A note that is made while the command runs has the same form.
+    #expect(PendingChanges.text(message, isJSON: true, signal: signal) == text)
+    #expect(PendingChanges.text(message, isJSON: false, signal: signal) == plain)
   }
 
   @Test func `a code without a message has words`() {

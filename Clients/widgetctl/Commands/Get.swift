@@ -15,8 +15,8 @@ struct GetCommand: AsyncParsableCommand {
       a failure, is empty. A timeline, an activity or content that the widget lacks is null.
 
       If a widget, a data key, a parameter or a label is missing, the command exits with status 3 in \
-      each format. It still shows the other widgets. With -o json or yaml, several ids give an object with the list of \
-      widgets.
+      each format. It still shows the other widgets. With -o json or yaml, several ids give an \
+      object with the list of widgets.
 
       On a terminal, the command escapes control characters in text. In a pipe or a file, it \
       prints the text unchanged, for programs. If a program prints the text to a terminal, use \

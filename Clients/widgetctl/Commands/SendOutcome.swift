@@ -45,6 +45,8 @@ struct OutcomeWait: Sendable {
 
   func run() async throws {
     let sent = Sent()
+    PendingChanges.setNote("the command ended before it sent the event")
+    defer { PendingChanges.setNote(nil) }
     do {
       try await run(sent)
     } catch {
@@ -186,6 +188,12 @@ struct OutcomeWait: Sendable {
     return "still waiting for the outcome of event \(event); \(cause)"
   }
 
+  /// The note if a signal ends the command before it has the outcome.
+  static func interrupted(event: UInt64, of id: WidgetID) -> String {
+    "the command ended before the outcome of event \(event) came. The daemon has taken the event, "
+      + "and it goes on; `widgetctl get \(id) --field data.status` shows its state"
+  }
+
   /// Reports at once that the program that handles the event does not run.
   private func noteAbsence(of widget: Widget, _ sent: Sent) async {
     var providers = ProviderFacts()
@@ -260,9 +268,13 @@ struct OutcomeWait: Sendable {
         answer = sent
       } else {
         result.isBegun.withLock { $0 = true }
+        // From here on, the note of a pending change is true.
+        PendingChanges.setNote(nil)
         answer = try await Upload.send(request, with: blobs, session)
         sent = answer
         result.answer.withLock { $0 = answer }
+        PendingChanges.setNote(
+          OutcomeWait.interrupted(event: answer.sequence, of: request.widgetID))
         if let widget = mirror[request.widgetID], widget.isStale,
           await handler(of: widget.kind) == .bundle
         {
@@ -314,6 +326,7 @@ struct OutcomeWait: Sendable {
   }
 
   private func told(_ answer: SendEventResponse, _ outcome: Value, _ handler: Handler) async {
+    PendingChanges.setNote(nil)
     let warning = OutcomeWait.warning(await EventCheck.warning(request, session), beside: outcome)
     if let warning { Output.warn([warning]) }
     session.printer.print(
