@@ -384,8 +384,13 @@ import WidgetModel
       ),
       (
         nil, nil, .unknown,
-        "the daemon has not said whether it is stored; the daemon does not answer: "
+        "the daemon has taken it, and it goes on; the daemon does not answer: "
           + "run `widgetctl doctor`"
+      ),
+      (
+        nil, nil, .missing(),
+        "the daemon has taken it, and it goes on; no widgetd-host runs; a host that starts handles "
+          + "the event"
       ),
     ] as [(Bool?, Bool?, BundleHost, String)])
   func `the timeout message says whether the event is stored`(

@@ -69,6 +69,14 @@ import WidgetProto
     #expect(words.hasSuffix("`widgetctl get w --field data.status` shows its state"))
   }
 
+  @Test func `questions after the time limit have one second together, and no more`() {
+    let start = ContinuousClock.now
+    let time = OutcomeWait.Allowance(.seconds(1), from: start)
+    #expect(time.left(at: start) == .seconds(1))
+    #expect(time.left(at: start + .milliseconds(700)) == .milliseconds(300))
+    #expect(time.left(at: start + .seconds(3)) == .zero)
+  }
+
   @Test func `a notice is repeated only if it changes`() {
     func news(_ words: [String], isNoted: Bool) -> [Bool] {
       var notices = OutcomeWait.Notices()

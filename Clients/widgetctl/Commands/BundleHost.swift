@@ -23,9 +23,12 @@ enum BundleHost: Hashable {
   static let widget = "widgetd-host"
 
   /// Asks the daemon, for a limited time, because bundles can be installed without a daemon.
-  static func ask(_ global: GlobalOptions) async -> BundleHost {
+  ///
+  /// - Parameter limit: the time for each of the two questions at most. Nil for `--timeout`.
+  static func ask(_ global: GlobalOptions, within limit: Duration? = nil) async -> BundleHost {
     guard let session = try? global.session() else { return .unknown }
-    return await ask(session.client, global.optionalCall)
+    return await ask(
+      session.client, limit.map { CallOptions(timeout: $0) } ?? global.optionalCall)
   }
 
   static func ask(_ client: WidgetClient, within limit: Duration = .seconds(2)) async -> BundleHost

@@ -35,8 +35,10 @@ enum DroppedEvent {
   }
 
   /// Whether an event is missing in the list of recent events. False if the daemon does not say it
-  /// within two seconds.
-  static func isMissing(_ event: UInt64, of id: WidgetID, _ client: WidgetClient) async -> Bool {
+  /// within the limit.
+  static func isMissing(
+    _ event: UInt64, of id: WidgetID, _ client: WidgetClient, within limit: Duration
+  ) async -> Bool {
     guard event > 0 else { return false }
     let options = WatchEventsOptions(selector: Selector(ids: [id]), afterSequence: event - 1)
     let answer = try? await withThrowingTaskGroup(of: Bool.self) { group in
@@ -47,7 +49,7 @@ enum DroppedEvent {
         return false
       }
       group.addTask {
-        try await Task.sleep(for: .seconds(2))
+        try await Task.sleep(for: limit)
         return false
       }
       defer { group.cancelAll() }

@@ -91,7 +91,7 @@ struct OutcomeWait: Sendable {
       if notices.isNews(words, isNoted: isNoted) {
         Output.writeError("widgetctl: \(words.safeForTerminal)\n")
       }
-      if host.isRunning, await facts().hasDropped(answer.sequence) {
+      if host.isRunning, await facts(within: .seconds(2)).hasDropped(answer.sequence) {
         throw DroppedEvent.failure(answer.sequence)
       }
     }
@@ -123,39 +123,60 @@ struct OutcomeWait: Sendable {
     }
   }
 
-  private func facts() async -> KindFacts {
-    let options = CallOptions(timeout: .seconds(2))
+  /// - Parameter limit: the time for all questions together.
+  private func facts(within limit: Duration) async -> KindFacts {
+    let time = Allowance(limit)
     let widget = try? await session.client.getWidget(
-      GetWidgetRequest(id: request.widgetID), options: options
+      GetWidgetRequest(id: request.widgetID), options: time.call
     ).widget
     var facts = KindFacts()
     if let widget {
       facts.kind = try? await session.client.getKind(
-        GetKindRequest(name: widget.kind), options: options
+        GetKindRequest(name: widget.kind), options: time.call
       ).kind
     }
     // The host reports the state of a bundle in the widget with the provider's name.
     if let kind = facts.kind, kind.isOfHost, let id = WidgetID(kind.provider) {
       facts.bundle = try? await session.client.getWidget(
-        GetWidgetRequest(id: id), options: options
+        GetWidgetRequest(id: id), options: time.call
       ).widget
     }
     return facts
   }
 
+  /// The time for several questions together. After it, no question is asked.
+  struct Allowance {
+    private let end: ContinuousClock.Instant
+
+    init(_ limit: Duration, from start: ContinuousClock.Instant = .now) { end = start + limit }
+
+    /// The rest of the time; never less than 0.
+    func left(at now: ContinuousClock.Instant = .now) -> Duration {
+      max(now.duration(to: end), .zero)
+    }
+
+    /// The options of the next question.
+    var call: CallOptions { CallOptions(timeout: left()) }
+  }
+
+  /// The time for all questions after the end of `--timeout`.
+  private static let grace = Duration.seconds(1)
+
   /// The failure at the end of the time. It says whether the event is stored, and whether a host
   /// runs.
   private func timedOut(_ answer: SendEventResponse) async -> CommandFailure {
     let time = DurationSyntax.seconds(limit ?? .zero)
-    let facts = await facts()
+    let allowed = Allowance(OutcomeWait.grace)
+    let facts = await facts(within: allowed.left())
     guard !facts.hasDropped(answer.sequence) else { return DroppedEvent.failure(answer.sequence) }
-    let host = await BundleHost.ask(global)
+    // The search for the host asks two questions, each with this limit.
+    let host = await BundleHost.ask(global, within: allowed.left() / 2)
     let isProvided = facts.kind.flatMap { OutcomeWait.runs($0, facts.bundle) }
     var mayBeDropped = false
     // A host that runs the bundle has got the event, or has reported the loss.
     if facts.isStored == true, !host.isRunning || isProvided == false {
       mayBeDropped = await DroppedEvent.isMissing(
-        answer.sequence, of: request.widgetID, session.client)
+        answer.sequence, of: request.widgetID, session.client, within: allowed.left())
     }
     return CommandFailure(
       .timedOut,
@@ -206,7 +227,7 @@ struct OutcomeWait: Sendable {
   }
 
   /// - Parameters:
-  ///   - isStored: whether the event waits for its provider; nil if this is unknown.
+  ///   - isStored: whether the event waits for its provider; nil if its kind is unknown.
   ///   - mayBeDropped: whether so many events came since then that the daemon can have dropped it.
   ///   - isReduced: whether the kind has reducers for the event. The daemon ran them with the event.
   ///   - isProvided: whether the widget's bundle runs; nil if this is unknown.
@@ -221,7 +242,8 @@ struct OutcomeWait: Sendable {
         "it may have been dropped, because the daemon keeps at most events_kept_max events"
       case true?: "it is stored"
       case false?: "its kind stores no events"
-      case nil: "the daemon has not said whether it is stored"
+      // The daemon answers after it has stored the event.
+      case nil: "the daemon has taken it, and it goes on"
       }
     let condition = mayBeDropped ? " only if the daemon still has it" : ""
     let retry = mayBeDropped ? "; send it again if it has no effect" : ""
@@ -239,8 +261,8 @@ struct OutcomeWait: Sendable {
         "\(BundleHost.waiting); it continues the event when it returns\(condition)\(retry)"
     case .missing:
       let outcome =
-        isStored == true
-        ? "a host that starts handles the event\(condition)" : "the host loses the event"
+        isStored == false
+        ? "the host loses the event" : "a host that starts handles the event\(condition)"
       next = "no widgetd-host runs; \(outcome): `\(host.mend ?? "widgetd-host")`\(retry)"
       if isReduced {
         // The daemon does not know whether the bundle has more steps for the event.
