@@ -166,6 +166,9 @@ enum ArgumentOrder {
     for argument in arguments.prefix(while: { $0 != "--" }) where argument.hasPrefix("--") {
       let option = String(argument.prefix { $0 != "=" })
       guard !known.contains(option) else { continue }
+      if let advice = BareValues.advice(about: option, arguments) {
+        return "there is no option \"\(option)\"; \(advice)".cuttingLongArguments(arguments)
+      }
       let near = meant(option, among: known) ?? option.closest(among: known.sorted())
       let hint = near.map { "; did you mean \"\($0)\"?" } ?? ""
       return "there is no option \"\(option)\"\(hint)".cuttingLongArguments(arguments)

@@ -67,8 +67,9 @@ enum Main {
     let isUsage = code == .validationFailure
     let status: ExitStatus = isUsage ? .usage : .otherError
     var message = Widgetctl.message(for: error).cuttingLongArguments(arguments)
-    // The parser checks values and their number first, and a misspelt option makes these wrong.
-    if isUsage, !message.hasPrefix("Unknown option"),
+    // The parser checks values and their number first, and a misspelt option makes these wrong. For
+    // an option before a bare value, it names another option.
+    if isUsage, !message.hasPrefix("Unknown option") || BareValues.isMeant(in: arguments),
       let words = ArgumentOrder.unknownOption(arguments)
     {
       message = words
