@@ -144,7 +144,7 @@ enum BundleFolders {
     // The entry "." needs the permission to search the folder, too.
     guard stat("\(root)/.", &status) == 0, let directory = opendir(root) else {
       switch errno {
-      case ENOENT: return "\(root) does not exist"
+      case ENOENT: return MissingRoot.reason(root)
       case ENOTDIR: return "\(root) is not a folder"
       default: return "widgetd-host cannot read \(root): \(errorText())"
       }
@@ -161,7 +161,7 @@ enum BundleFolders {
   static func problem(of root: String, isUsual: Bool) -> String? {
     if let complaint = complaint(about: root) { return complaint }
     if isUsual, access(root, F_OK) != 0, errno == ENOENT { return nil }
-    return trouble(with: root).map { "\($0); make it a folder that widgetd-host can read" }
+    return trouble(with: root).map { "\($0); \(MissingRoot.advice)" }
   }
 
   /// The reason why a bundle's folder has no bundle's file.

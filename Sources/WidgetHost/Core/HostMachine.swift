@@ -33,6 +33,8 @@ struct HostMachine: Sendable {
   private var previews: Previews
   private let limits: HostLimits
   private let roots: [String]
+  /// The same folders without symbolic links.
+  private let resolvedRoots: [String]
   private let isStub: Bool
   /// The folders of bundles that cannot be read, with the reason and its beginning.
   private var rootProblems: [String: (reason: String, since: Timestamp)] = [:]
@@ -56,6 +58,7 @@ struct HostMachine: Sendable {
   ) {
     self.limits = limits
     self.roots = roots
+    resolvedRoots = resolved ?? roots
     self.isStub = isStub
     self.uid = uid
     bundles = HostState(
@@ -74,9 +77,20 @@ struct HostMachine: Sendable {
     let spec = HostWidget.spec(
       folders: roots, standings: bundles.standings, isStopped: isStopped, isStub: isStub,
       problem: roots.compactMap { root in
-        rootProblems[root].map { "\($0.reason) (since \(RFC3339.text($0.since.wholeSeconds)))" }
+        rootProblems[root].map { problem in
+          let words = MissingRoot.words(
+            problem.reason, of: root, hadBundles: hasBundles(of: root),
+            absenceMax: limits.absenceMax)
+          return "\(words) (since \(RFC3339.text(problem.since.wholeSeconds)))"
+        }
       }.joined(separator: "\n"), marks: bundles.knownMarks.ofRemoved)
     return spec.map { [$0] } ?? []
+  }
+
+  /// Whether the host knows bundles of a folder of bundles.
+  private func hasBundles(of root: String) -> Bool {
+    let places = zip(roots, resolvedRoots).filter { $0.0 == root }.flatMap { [$0.0, $0.1] }
+    return bundles.standings.contains { places.contains(Paths.parent($0.path)) }
   }
 
   // MARK: Inputs
