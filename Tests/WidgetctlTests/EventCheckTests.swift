@@ -168,12 +168,30 @@ struct EventCheckTests {
     #expect(failure.violations.map(\.field) == ["payload[values][title]", "payload[values][n]"])
   }
 
-  @Test func `an event that nodes take names one of them`() throws {
+  @Test func `an event that nodes take names all of them, those that can take it now first`()
+    throws
+  {
     let nodes = [
-      Node(id: "top", type: .stack), Node(id: "plus", type: .button, events: ["press"]),
+      Node(id: "top", type: .stack, childIDs: ["minus", "plus", "group"]),
+      Node(id: "minus", type: .button, properties: ["enabled": .bool(false)], events: ["press"]),
+      Node(id: "group", type: .stack, properties: ["enabled": .bool(false)], childIDs: ["inner"]),
+      Node(id: "inner", type: .button, events: ["press"]),
+      Node(id: "away", type: .button, properties: ["visible": .bool(false)], events: ["press"]),
+      Node(id: "plus", type: .button, events: ["press"]),
+      Node(id: "row/a b", type: .button, events: ["press"]),
+      Node(id: "field", type: .button, events: ["edit"]),
     ]
     let warning = try check(provider: "bundle/b", nodes: nodes, handled: []).warning("press")
-    #expect(warning?.message.hasSuffix("Its nodes take it: --node plus") == true)
+    let takers =
+      "--node plus, --node 'row/a b', --node minus (disabled), --node inner (disabled), "
+      + "--node away (hidden)"
+    #expect(warning?.message.hasSuffix("Its nodes take it: \(takers)") == true)
+  }
+
+  @Test func `a warning about an event that very many nodes take names only some`() throws {
+    let nodes = (1...20).map { Node(id: "n\($0)", type: .button, events: ["press"]) }
+    let warning = try check(provider: "bundle/b", nodes: nodes, handled: []).warning("press")
+    #expect(warning?.message.hasSuffix("--node n7, --node n8, and 12 more") == true)
   }
 }
 

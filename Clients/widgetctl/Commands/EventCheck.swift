@@ -120,6 +120,46 @@ struct EventCheck: Hashable, Sendable {
       metadata: metadata)
   }
 
+  /// The maximum number of nodes in a warning. A table can have thousands.
+  private static let takersMax = 8
+
+  /// `--node plus, --node minus (disabled)`: the nodes that take an event, those that can take it now
+  /// first. Nil if no node takes it.
+  private func takers(of name: String) -> String? {
+    let takers = nodes.filter { $0.events.contains(name) }
+    guard !takers.isEmpty else { return nil }
+    let byID = Dictionary(nodes.map { ($0.id, $0) }) { first, _ in first }
+    let parents = Dictionary(
+      nodes.flatMap { node in node.childIDs.map { ($0, node.id) } }
+    ) { first, _ in first }
+    /// Whether a property of a node, or of a node around it, is false.
+    func isOff(_ property: String, _ node: Node) -> Bool {
+      var id: String? = node.id
+      // The daemon sends trees. A circle from another program must not make the command hang.
+      for _ in nodes {
+        guard let known = id, let node = byID[known] else { return false }
+        if node.properties[property] == .bool(false) { return true }
+        id = parents[known]
+      }
+      return false
+    }
+    var groups: (ready: [String], off: [String]) = ([], [])
+    for node in takers {
+      let option = "--node \(node.id.shellQuoted)"
+      if isOff("enabled", node) {
+        groups.off.append("\(option) (disabled)")
+      } else if isOff("visible", node) {
+        groups.off.append("\(option) (hidden)")
+      } else {
+        groups.ready.append(option)
+      }
+    }
+    let all = groups.ready + groups.off
+    let more = all.count - EventCheck.takersMax
+    return all.prefix(EventCheck.takersMax).joined(separator: ", ")
+      + (more > 0 ? ", and \(more) more" : "")
+  }
+
   /// The warning about an event of the widget itself.
   func warning(_ name: String) -> RequestWarning? {
     let declared = kind.kind.events.map(\.name)
@@ -132,8 +172,8 @@ struct EventCheck: Hashable, Sendable {
     guard !known.contains(name) else { return nil }
     var metadata = ["event": name, "kind": kind.kind.name.rawValue]
     let hint: String
-    if let node = nodes.first(where: { $0.events.contains(name) }) {
-      hint = "Its nodes take it: --node \(node.id)"
+    if let takers = takers(of: name) {
+      hint = "Its nodes take it: \(takers)"
     } else if let near = name.closest(among: known.union(nodes.flatMap(\.events)).sorted()) {
       metadata["suggestion"] = near
       hint = "Did you mean \"\(near)\"?"
