@@ -36,6 +36,30 @@ import Testing
     lock.release()
   }
 
+  @Test func `a socket whose protection fails is removed`() throws {
+    let folder = try TestFolder()
+    let path = folder.socketPath
+    let lock = try SocketLock(socketPath: path)
+    // A second name of the socket makes its protection fail, also for root.
+    let refusal = #expect(throws: SocketError.self) {
+      close(
+        try lock.listen(mode: 0o660, clientGID: nil, backlog: 1) {
+          #expect(link(path, path + ".second") == 0)
+        })
+    }
+    #expect(refusal?.description.contains("another user") == true)
+    #expect(Self.mode(path) == nil)
+  }
+
+  @Test func `a group that the daemon may not give is named, with the step for it`() {
+    let refused = SocketError.groupRefused("/s", gid: 23456, errno: EPERM).description
+    #expect(refused.contains("to group 23456: only root and members of the group may do this."))
+    #expect(refused.hasSuffix("Or choose another group with --client-group."))
+    #expect(!refused.contains("--socket"))
+    let full = SocketError.groupRefused("/s", gid: 23456, errno: EDQUOT).description
+    #expect(full == "widgetd cannot give /s to group 23456: Disk quota exceeded.")
+  }
+
   @Test(arguments: [
     ("/proc/x.sock", "/proc/x.sock.lock", "its file system takes no new files, like /proc"),
     ("/proc/none/x.sock", "/proc/none", "its file system takes no new files, like /proc"),

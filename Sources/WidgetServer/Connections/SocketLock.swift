@@ -125,16 +125,28 @@ final class SocketLock: Sendable {
     let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
     let listener = socket(AF_UNIX, kind | CInt(SOCK_CLOEXEC.rawValue), 0)
     guard listener >= 0 else { throw refusal() }
+    var isBound = false
     do throws(SocketError) {
       guard withAddress({ bind(listener, $0, $1) }) == 0 else { throw refusal() }
+      isBound = true
       whenBound()
       try protect(mode: mode, clientGID: clientGID)
       guard Glibc.listen(listener, backlog) == 0 else { throw refusal() }
       return listener
     } catch {
+      if isBound { removeOwnSocket() }
       Glibc.close(listener)
       throw error
     }
+  }
+
+  /// Removes the socket that this process has made, and no other user's file in its place.
+  private func removeOwnSocket() {
+    var status = stat()
+    guard lstat(socketPath, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK,
+      status.st_uid == geteuid()
+    else { return }
+    unlink(socketPath)
   }
 
   /// Sets the mode and the group of the new socket, and never those of another file: in a folder that
@@ -151,7 +163,7 @@ final class SocketLock: Sendable {
         socketPath, reason: "another user has put another file in the place of the new socket")
     }
     if let clientGID, fchownat(file, "", uid_t.max, clientGID, SocketLock.emptyPath) != 0 {
-      throw refusal("cannot give it to group \(clientGID): ")
+      throw .groupRefused(socketPath, gid: clientGID, errno: errno)
     }
     // `fchmod` refuses a descriptor that is only a path.
     guard chmod("/proc/self/fd/\(file)", mode_t(mode)) == 0 else {
@@ -194,6 +206,8 @@ public enum SocketError: Error, Hashable, Sendable, CustomStringConvertible {
   case inUse(String, pid: String)
   case served(String)
   case cannotUse(String, reason: String)
+  /// The system does not let the daemon give the socket to the group.
+  case groupRefused(String, gid: UInt32, errno: CInt)
 
   public var description: String {
     switch self {
@@ -208,6 +222,12 @@ public enum SocketError: Error, Hashable, Sendable, CustomStringConvertible {
     case .cannotUse(let path, let reason):
       "\(path) cannot be used: \(reason). Fix the cause, or choose another path with "
         + "--socket."
+    case .groupRefused(let path, gid: let gid, errno: EPERM):
+      "widgetd cannot give \(path) to group \(gid): only root and members of the group may do this. "
+        + "Add the daemon's user to the group, and start the daemon in a new session. Or choose "
+        + "another group with --client-group."
+    case .groupRefused(let path, gid: let gid, errno: let error):
+      "widgetd cannot give \(path) to group \(gid): \(String(cString: strerror(error)))."
     }
   }
 }
