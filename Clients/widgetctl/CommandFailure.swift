@@ -252,7 +252,7 @@ struct CommandFailure: Error, Hashable {
       case .permissionDenied, .unauthenticated:
         (
           "the daemon refuses this user",
-          "run as the daemon's user, or join the group that owns the socket"
+          "run as the daemon's user, or join the group that its --client-group names"
         )
       case .unavailable: ("the daemon does not serve this call now", "try again")
       case .deadlineExceeded:

@@ -192,7 +192,7 @@ extension ConnectFailure: CustomStringConvertible {
     case .refused:
       "no program listens there: the daemon has ended, or this is not a socket; start widgetd"
     case .permissionDenied:
-      "permission denied; run as the daemon's user, or join the group that owns the socket"
+      "permission denied; run as the daemon's user, or join the group that its --client-group names"
     case .pathTooLong: "the path is too long for a socket (at most 103 bytes); use a shorter one"
     case .backlogFull: "the daemon has too many connections waiting; try again"
     case .timedOut: "it took too long; try again"

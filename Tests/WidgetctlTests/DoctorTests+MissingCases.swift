@@ -126,6 +126,44 @@ extension DoctorTests {
       $0.connection = .notTried
     },
     Case(
+      "a user without a runtime directory has started no daemon", "file", .fail,
+      "there is nothing at /run/widgetd/widgetd.sock",
+      "export WIDGETD_SOCKET=~/.widgetd/widgetd.sock; widgetd --socket \"$WIDGETD_SOCKET\""
+        + "  # clients need the same WIDGETD_SOCKET"
+    ) {
+      $0.choice = SocketChoice(
+        path: SocketPath.ofSystem, why: .nowhere, user: nil,
+        system: .init(path: SocketPath.ofSystem, exists: false))
+      $0.file = .missing
+      $0.units[.system] = .absent
+      $0.connection = .notTried
+    },
+    Case(
+      "a user whose variable is not set has started no daemon", "file", .fail,
+      "there is nothing at /run/widgetd/widgetd.sock",
+      "export XDG_RUNTIME_DIR=/run/user/1000; "
+        + "widgetd --socket /run/user/1000/widgetd/widgetd.sock"
+    ) {
+      $0.choice = SocketChoice(
+        path: SocketPath.ofSystem, why: .nowhere, user: nil,
+        system: .init(path: SocketPath.ofSystem, exists: false), hasUnnamedRuntime: true)
+      $0.file = .missing
+      $0.units[.system] = .absent
+      $0.connection = .notTried
+    },
+    Case(
+      "the user's own socket is overlooked, and no daemon is to be started", "file", .fail,
+      "there is nothing at /run/widgetd/widgetd.sock", "export XDG_RUNTIME_DIR=/run/user/1000"
+    ) {
+      $0.choice = SocketChoice(
+        path: SocketPath.ofSystem, why: .nowhere, user: nil,
+        system: .init(path: SocketPath.ofSystem, exists: false),
+        overlooked: "/run/user/1000/widgetd/widgetd.sock", hasUnnamedRuntime: true)
+      $0.file = .missing
+      $0.units[.system] = .absent
+      $0.connection = .notTried
+    },
+    Case(
       "the user's own socket is overlooked", "socket", .warn,
       "although there is /run/user/1000/widgetd/widgetd.sock",
       "export XDG_RUNTIME_DIR=/run/user/1000"

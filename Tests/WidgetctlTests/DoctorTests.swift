@@ -353,6 +353,7 @@ struct DoctorTests {
     }
     #expect(choice([:], [usual]).overlooked == usual)
     #expect(choice([:], []).overlooked == nil)
+    #expect(choice([:], ["/run/user/1000"]).hasUnnamedRuntime && !choice([:], []).hasUnnamedRuntime)
     #expect(choice(["XDG_RUNTIME_DIR": "/run/user/1000"], [usual]).overlooked == nil)
     #expect(choice(["XDG_RUNTIME_DIR": "/run/user/1000"], [usual]).why == .user)
   }

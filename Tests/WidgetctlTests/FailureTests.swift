@@ -67,7 +67,7 @@ struct FailureTests {
     #expect(
       denied.message
         == "the daemon refuses this user (PERMISSION_DENIED); run as the daemon's user, or join the "
-        + "group that owns the socket")
+        + "group that its --client-group names")
   }
 
   @Test(arguments: StatusCode.allCases)

@@ -69,7 +69,9 @@ static wc_code cannot_connect(const char *path, int number, wc_error *error) {
     break;
   case EACCES:
   case EPERM:
-    what = "permission denied; run as the daemon's user, or join the group that owns the socket";
+    what =
+        "permission denied; run as the daemon's user, or join the group that its --client-group "
+        "names";
     code = WC_PERMISSION_DENIED;
     break;
   case EAGAIN: what = "the daemon has too many connections waiting; try again"; break;

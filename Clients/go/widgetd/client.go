@@ -143,7 +143,7 @@ func (c *Client) cannotConnect(err error) error {
 		reason = "no program listens there: the daemon has ended, or this is not a socket; start widgetd"
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		code = codes.PermissionDenied
-		reason = "permission denied; run as the daemon's user, or join the group that owns the socket"
+		reason = "permission denied; run as the daemon's user, or join the group that its --client-group names"
 	case errors.Is(err, syscall.EAGAIN):
 		reason = "the daemon has too many connections waiting; try again"
 	default:

@@ -24,10 +24,10 @@ _REASONS = {
     errno.ENOTDIR: "there is no such socket; is widgetd running, and is this its socket?",
     errno.ECONNREFUSED: "no program listens there: the daemon has ended, or this is not a socket; "
     "start widgetd",
-    errno.EACCES: "permission denied; run as the daemon's user, or join the group that owns "
-    "the socket",
-    errno.EPERM: "permission denied; run as the daemon's user, or join the group that owns "
-    "the socket",
+    errno.EACCES: "permission denied; run as the daemon's user, or join the group that "
+    "its --client-group names",
+    errno.EPERM: "permission denied; run as the daemon's user, or join the group that "
+    "its --client-group names",
     errno.EAGAIN: "the daemon has too many connections waiting; try again",
 }
 

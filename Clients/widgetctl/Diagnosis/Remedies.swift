@@ -153,11 +153,27 @@ struct Remedies {
     {
       return "widgetd --socket \(own.path.shellQuoted)"
     }
+    if choice.why == .nowhere, choice.user == nil, !user.isRoot { return byHandWithoutRuntime }
     if case .socket(let ownership) = facts.file {
       return byHand(as: (ownership.uid, ownership.owner))
     }
     guard choice.manager != .system else { return byHand(as: (0, "root")) }
     return byHand(as: (user.uid, user.name))
+  }
+
+  /// Starts, or finds, a user's own daemon although `$XDG_RUNTIME_DIR` is not set. A daemon of root
+  /// would not let the user in.
+  private var byHandWithoutRuntime: String {
+    let directory = SocketChoice.runtimeDirectory(of: user.uid)
+    let export = "export XDG_RUNTIME_DIR=\(directory)"
+    guard choice.overlooked == nil else { return export }
+    if choice.hasUnnamedRuntime {
+      return "\(export); widgetd --socket \(directory)/\(SocketPath.inRuntimeDirectory)"
+    }
+    // The daemon makes the folder. A shell replaces `~`.
+    let variable = SocketPath.variable
+    return "export \(variable)=~/.widgetd/widgetd.sock; widgetd --socket \"$\(variable)\""
+      + "  # clients need the same \(variable)"
   }
 
   /// - Parameter owner: the user who has the daemon's lock and store. Other users cannot use them.

@@ -32,13 +32,19 @@ struct SocketChoice: Hashable {
   /// The socket of the user's daemon, which is not tried because `$XDG_RUNTIME_DIR` is not set, as
   /// after `su`. Nil if the variable is set or no such socket exists.
   let overlooked: String?
+  /// Whether the user has the usual runtime directory, although `$XDG_RUNTIME_DIR` is not set.
+  let hasUnnamedRuntime: Bool
 
-  init(path: String, why: Why, user: Place?, system: Place, overlooked: String? = nil) {
+  init(
+    path: String, why: Why, user: Place?, system: Place, overlooked: String? = nil,
+    hasUnnamedRuntime: Bool = false
+  ) {
     self.path = path
     self.why = why
     self.user = user
     self.system = system
     self.overlooked = overlooked
+    self.hasUnnamedRuntime = hasUnnamedRuntime
   }
 
   /// Chooses as `SocketPath.discover` does.
@@ -53,6 +59,7 @@ struct SocketChoice: Hashable {
     user = place.map { Place(path: $0, exists: exists($0)) }
     system = Place(path: SocketPath.ofSystem, exists: exists(SocketPath.ofSystem))
     overlooked = place == nil && exists(usual) ? usual : nil
+    hasUnnamedRuntime = place == nil && exists(SocketChoice.runtimeDirectory(of: uid))
     let found = try? SocketPath.discover(
       explicit: explicit, environment: environment, exists: exists)
     path = found ?? SocketPath.ofSystem
