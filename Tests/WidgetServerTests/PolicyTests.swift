@@ -118,6 +118,20 @@ import WidgetProto
     }
   }
 
+  @Test(arguments: [
+    (Method.getStats, "Only the daemon's own user and root may call it; members"),
+    (.updateWidget, "Only the daemon's own user and root may call it; members"),
+    (
+      .listWidgets,
+      "Only the daemon's own user, root and members of the client group (`--client-group`) may"
+    ),
+  ])
+  func `a refusal says who may make the call`(method: Method, words: String) {
+    let status = RPCStatus.permissionDenied(method, 1001)
+    #expect(status.message.hasPrefix("User 1001 may not call \(method.fullName). \(words)"))
+    #expect(!status.message.contains("change widgets"))
+  }
+
   @Test func `users outside of the client group can only ask for health`() async throws {
     try await withServer(policy: .nobody, log: TestLog.State(image: .sample(count: 2))) { server in
       let client = try server.connect()

@@ -13,7 +13,7 @@ extension ServiceLoop {
     context.counters.countCall()
     do throws(RPCStatus) {
       guard responder.level >= method.requiredLevel else {
-        throw .permissionDenied(method.fullName, responder.peer.uid)
+        throw .permissionDenied(method, responder.peer.uid)
       }
       try context.checkSize(method, payload)
       if method.isMutation {

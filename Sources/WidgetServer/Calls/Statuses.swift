@@ -310,12 +310,17 @@ extension RPCStatus {
     .unavailable, "SHUTTING_DOWN", "The daemon is shutting down. Connect again.",
     retryDelay: .milliseconds(200))
 
-  static func permissionDenied(_ method: String, _ uid: UInt32) -> RPCStatus {
-    RPCStatus(
-      .permissionDenied, "PERMISSION_DENIED",
-      "User \(uid) may not call \(method). Only the daemon's own user and root may change widgets; "
-        + "members of the client group may read, watch and send events.",
-      metadata: ["method": method, "uid": "\(uid)"])
+  static func permissionDenied(_ method: Method, _ uid: UInt32) -> RPCStatus {
+    let name = method.fullName
+    let others =
+      method.requiredLevel == .owner
+      ? "Only the daemon's own user and root may call it; members of the client group may read, "
+        + "watch and send events."
+      : "Only the daemon's own user, root and members of the client group (`--client-group`) may "
+        + "call it."
+    return RPCStatus(
+      .permissionDenied, "PERMISSION_DENIED", "User \(uid) may not call \(name). \(others)",
+      metadata: ["method": name, "uid": "\(uid)"])
   }
 
   static func forceDenied(_ uid: UInt32) -> RPCStatus {

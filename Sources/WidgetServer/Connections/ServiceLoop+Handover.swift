@@ -75,7 +75,7 @@ extension ServiceLoop {
     _ handed: HandedStream, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
   ) throws(RPCStatus) -> any ServedStream {
     if let method = handed.method, level < method.requiredLevel {
-      throw .permissionDenied(method.fullName, peer.uid)
+      throw .permissionDenied(method, peer.uid)
     }
     let stream: any ServedStream
     switch handed.request {

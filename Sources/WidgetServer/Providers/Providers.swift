@@ -37,7 +37,7 @@ final class Providers {
     _ method: Method, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
   ) throws(RPCStatus) -> any ServedStream {
     guard level >= method.requiredLevel else {
-      throw .permissionDenied(method.fullName, peer.uid)
+      throw .permissionDenied(method, peer.uid)
     }
     guard method == .provide else { throw .wrongShape(method) }
     guard context.phase == .serving else { throw .shuttingDown }

@@ -10,7 +10,7 @@ extension ServiceLoop {
     level: AccessPolicy.Level
   ) throws(RPCStatus) -> WaitingStream {
     guard level >= method.requiredLevel else {
-      throw .permissionDenied(method.fullName, peer.uid)
+      throw .permissionDenied(method, peer.uid)
     }
     try context.checkSize(method, payload)
     let (streams, health) = (streams, health)
