@@ -123,8 +123,8 @@ struct EventCheck: Hashable, Sendable {
   /// The maximum number of nodes in a warning. A table can have thousands.
   private static let takersMax = 8
 
-  /// `--node plus, --node minus (disabled)`: the nodes that take an event, those that can take it now
-  /// first. Nil if no node takes it.
+  /// `--node plus, --node minus (disabled)`: the nodes that take an event, those that can take it
+  /// now first. Nil if no node takes it.
   private func takers(of name: String) -> String? {
     let takers = nodes.filter { $0.events.contains(name) }
     guard !takers.isEmpty else { return nil }

@@ -6,8 +6,8 @@ enum MissingRoot {
   /// The reason that a folder of bundles cannot be used, if it is missing.
   static func reason(_ root: String) -> String { "\(root) does not exist" }
 
-  /// The problem of a folder, with the step for its user. An empty folder in the place of one that had
-  /// bundles removes their widgets, so such a folder has a step of its own.
+  /// The problem of a folder, with the step for its user. An empty folder in the place of one that
+  /// had bundles removes their widgets, so such a folder has a step of its own.
   ///
   /// - Parameters:
   ///   - problem: the problem without regard to the bundles.

@@ -223,8 +223,8 @@ public enum SocketError: Error, Hashable, Sendable, CustomStringConvertible {
       "\(path) cannot be used: \(reason). Fix the cause, or choose another path with "
         + "--socket."
     case .groupRefused(let path, gid: let gid, errno: EPERM):
-      "widgetd cannot give \(path) to group \(gid): only root and members of the group may do this. "
-        + "Add the daemon's user to the group, and start the daemon in a new session. Or choose "
+      "widgetd cannot give \(path) to group \(gid): only root and members of the group may do "
+        + "this. Add the daemon's user to the group, and start the daemon in a new session. Or choose "
         + "another group with --client-group."
     case .groupRefused(let path, gid: let gid, errno: let error):
       "widgetd cannot give \(path) to group \(gid): \(String(cString: strerror(error)))."
