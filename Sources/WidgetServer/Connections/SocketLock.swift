@@ -224,8 +224,8 @@ public enum SocketError: Error, Hashable, Sendable, CustomStringConvertible {
         + "--socket."
     case .groupRefused(let path, gid: let gid, errno: EPERM):
       "widgetd cannot give \(path) to group \(gid): only root and members of the group may do "
-        + "this. Add the daemon's user to the group, and start the daemon in a new session. Or choose "
-        + "another group with --client-group."
+        + "this. Add the daemon's user to the group, and start the daemon in a new session. Or "
+        + "choose another group with --client-group."
     case .groupRefused(let path, gid: let gid, errno: let error):
       "widgetd cannot give \(path) to group \(gid): \(String(cString: strerror(error)))."
     }
