@@ -104,4 +104,62 @@ extension FailureTests {
     #expect(lines.count == 1)
     #expect(lines.first?.hasSuffix("no⏎boom") == true)
   }
+
+  /// A widget of an earlier version, with the content of a version that adds a source. The daemon
+  /// made the content without the status of the source.
+  private func earlierWidget(of scene: Scene) throws -> Widget {
+    var node = Node(id: "text", type: .label)
+    node.problem = "text: there is no field 'disk'"
+    let kind = try need(scene.instance.bundle.kinds.first?.kind.name)
+    return Widget(
+      id: try need(WidgetID("w")), kind: kind, data: ["n": .int(0), "status": .map([:])],
+      content: Content(rootID: "text", nodes: [node]), revision: 1)
+  }
+
+  /// A version that adds a source, before the daemon has answered its first change.
+  private func sceneOfAddedSource() throws -> Scene {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources: {disk: {command: [df], every: 30s, parse: text, set: {n: int(result)}}}
+      content: {label: =status.disk.message}
+      """, permissions: "{commands: [df]}", widgets: [])
+    scene.isBusy = true
+    scene.revision = 1
+    let widget = try earlierWidget(of: scene)
+    scene.widgets[widget.id] = widget
+    scene.tell(.snapshot([widget]))
+    return scene
+  }
+
+  @Test func `content that lacks only the statuses of added sources is no failure`() throws {
+    var scene = try sceneOfAddedSource()
+    #expect(scene.instance.failures == [])
+    scene.catchUp()
+    #expect(scene.status("disk") != nil)
+    // A message from before the answer.
+    scene.tell(.widget(try earlierWidget(of: scene)))
+    let node = Node(id: "text", type: .label)
+    try scene.change { $0.content = Content(rootID: "text", nodes: [node]) }
+    #expect(scene.instance.failures == [])
+    #expect(reports(&scene) == [])
+  }
+
+  @Test func `content that fails with the statuses of added sources is a failure`() throws {
+    var scene = try sceneOfAddedSource()
+    scene.catchUp()
+    try scene.change { _ in }
+    let words = "text: text: there is no field 'disk'"
+    #expect(scene.instance.failures.map(\.message) == [words])
+    #expect(reports(&scene) == ["bundle b: widget w: its content: \(words)"])
+  }
+
+  @Test func `content fails if the daemon refuses the statuses of added sources`() throws {
+    var scene = try sceneOfAddedSource()
+    let requests = scene.taken().compactMap { effect -> RequestID? in
+      if case .patch(let request, _, _) = effect { request } else { nil }
+    }
+    scene.tell(.failed(try need(requests.first), Failure("INVALID_ARGUMENT", "no room")))
+    #expect(reports(&scene).contains { $0.contains("its content: text: text: there is no field") })
+  }
 }

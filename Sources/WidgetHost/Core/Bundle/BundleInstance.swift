@@ -396,6 +396,7 @@ public struct BundleInstance: Sendable {
     noteRefusedChange(id, failure)
     if failure.isTransient { timers.set(.release(id), at: now.uptime + limits.backoffInitial) }
     guard let lost, failure.code != "NOT_FOUND", let facts = facts(of: id) else { return }
+    defer { followContent(id) }
     effects.append(.report("bundle \(bundle.id): widget \(id): \(failure.message)"))
     failOutcomes(of: id, failure)
     guard case .map(let told)? = lost.setData[BundleScope.statusKey] else { return }

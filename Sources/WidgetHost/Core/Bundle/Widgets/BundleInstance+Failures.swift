@@ -266,7 +266,7 @@ extension BundleInstance {
 
   /// Follows the failures of the widget's content, which the daemon reports. The first one counts.
   mutating func followContent(_ id: WidgetID) {
-    guard let state = widgets[id] else { return }
+    guard let state = widgets[id], !state.lacksStatuses else { return }
     var words = ""
     var since: Timestamp?
     if case .content(let node, let problem, let time)? = state.view.content?.failures.first {

@@ -31,7 +31,8 @@ extension BundleInstance {
     noteChangedErrors(widget.id, after: known.view.error)
     noteStaleness(widget.id, after: known.heard)
     followTimeline(widget.id)
-    followContent(widget.id)
+    // An older message than the known state can have content that is out of date.
+    if widgets[widget.id]?.heard.revision == widget.revision { followContent(widget.id) }
     followReducers(widget.id)
     followForms(widget.id, after: known.heard.content)
     // While the host restores a removed kind, the widget lacks the defaults.

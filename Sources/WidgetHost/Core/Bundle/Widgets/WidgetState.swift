@@ -1,3 +1,4 @@
+import WidgetBundle
 import WidgetModel
 
 /// A widget as the host sees it: the daemon's last state, the changes sent since, and the changes
@@ -24,6 +25,14 @@ struct WidgetState: Sendable {
 
   /// The errors that the changes without an answer set.
   var unansweredErrors: [WidgetError?] { unanswered.compactMap { $0.patch.error } }
+
+  /// Whether a change is to add statuses that the daemon's widget does not have yet, such as those
+  /// of new sources. The daemon made the content without them, so a failure there can end soon.
+  var lacksStatuses: Bool {
+    guard case .map(let wanted)? = view.data[BundleScope.statusKey] else { return false }
+    guard case .map(let there)? = heard.data[BundleScope.statusKey] else { return !wanted.isEmpty }
+    return wanted.keys.contains { there[$0] == nil }
+  }
 
   init(_ widget: Widget) {
     (heard, reducerErrors) = WidgetState.split(widget)
