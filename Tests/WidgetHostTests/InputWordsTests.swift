@@ -118,4 +118,49 @@ struct InputWordsTests {
     #expect(failure?.message.contains("secret") == false)
     #expect(failure?.message.contains("is not a usable URL: ") == true)
   }
+
+  /// A source and an action that read the same field, or set a constant.
+  private func scene(value: String, parse: String = "json") throws -> Scene {
+    let http = "{url: \"https://\(InputWordsTests.server)/v1\"}"
+    return try Scene(
+      """
+      data: {n: 1}
+      sources: {feed: {http: \(http), start: false, parse: \(parse), set: {n: \(value)}}}
+      actions: {save: {do: [{http: \(http), parse: \(parse), set: {n: \(value)}}]}}
+      on: {go: save, read: [{reload: feed}]}
+      """, permissions: "{hosts: [\"api.example:8443\"]}")
+  }
+
+  @Test(arguments: [
+    ("read", "feed", "json", 200), ("read", "feed", "json", 204), ("go", "save", "json", 200),
+    ("go", "save", "json", 204), ("read", "feed", "{path: a}", 200),
+    ("go", "save", "{shape: object}", 200),
+  ])
+  func `an empty answer is the reason of a failure that needs its values`(
+    event: String, name: String, parse: String, status: Int
+  ) throws {
+    var scene = try scene(value: "int(result.n)", parse: parse)
+    try scene.event(event)
+    try scene.answer(scene.webRequest()?.id, status, " \n", server: InputWordsTests.server)
+    guard case .string(let message)? = scene.status(name, "message") else {
+      Issue.record("\(name) has not failed")
+      return
+    }
+    #expect(message.hasPrefix("the answer of api.example:8443 is empty"), "\(message)")
+    #expect(scene["n"] == .int(1))
+  }
+
+  @Test(arguments: [
+    ("read", "feed", "'result == null ? 2 : 3'", 204), ("read", "feed", "'2'", 200),
+    ("go", "save", "'result == null ? 2 : 3'", 200), ("go", "save", "'2'", 200),
+  ])
+  func `an empty answer is a success if no value of it is needed`(
+    event: String, name: String, value: String, status: Int
+  ) throws {
+    var scene = try scene(value: value)
+    try scene.event(event)
+    try scene.answer(scene.webRequest()?.id, status)
+    #expect(scene.status(name) == .string("success"))
+    #expect(scene["n"] == .int(2))
+  }
 }

@@ -220,6 +220,14 @@ public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
     self.isTransient = isTransient
   }
 
+  /// The failure with its reason in front of its message. Nil for no reason.
+  func because(_ reason: String?) -> Failure {
+    guard let reason else { return self }
+    var failure = self
+    failure.message = "\(reason): \(message)"
+    return failure
+  }
+
   public var description: String {
     "\(code): \(message)" + (answered.isEmpty ? "" : "; \(answered)")
   }

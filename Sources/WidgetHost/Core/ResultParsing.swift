@@ -6,8 +6,8 @@ enum ResultParsing {
   /// - Parameters:
   ///   - hint: the claimed type: a media type or a file's name. The hint decides if the bundle does
   ///     not set a format.
-  ///   - mayBeBlank: whether blank text instead of JSON is null. An answer can have no body. But a
-  ///     file that a program is about to write is empty, too, and its emptiness has no meaning.
+  ///   - mayBeBlank: whether blank text instead of JSON is null, and not a failure. An answer can
+  ///     have no body. But a file that a program is about to write is empty, too.
   ///   - input: the words for the bytes in failures: the path of a file, for example.
   ///   - answered: the server and the status, for a failure that has only the text of the server.
   static func value(
@@ -23,7 +23,12 @@ enum ResultParsing {
           .list(line.split(whereSeparator: \.isWhitespace).map { .string(String($0)) })
         })
     case .json:
-      if mayBeBlank, parse.shape == .any, parse.path.isEmpty, isBlank(bytes) { return .null }
+      if isBlank(bytes) {
+        guard mayBeBlank, parse.shape == .any, parse.path.isEmpty else {
+          throw Failure("INVALID_ARGUMENT", "\(input) is empty")
+        }
+        return .null
+      }
       let document = try JSONText.parse(bytes, from: input)
       if let words = errorWords(in: document, parse) {
         var failure = Failure("UNKNOWN", words)
@@ -46,10 +51,17 @@ enum ResultParsing {
     }
   }
 
-  static func value(of answer: WebAnswer, as parse: Parse) throws(Failure) -> Value {
+  static func value(
+    of answer: WebAnswer, as parse: Parse, mayBeBlank: Bool = true
+  ) throws(Failure) -> Value {
     try value(
-      of: answer.body, as: parse, hint: answer.contentType, from: answer.contentWords,
-      answered: answer.summary)
+      of: answer.body, as: parse, hint: answer.contentType, mayBeBlank: mayBeBlank,
+      from: answer.contentWords, answered: answer.summary)
+  }
+
+  /// The reason of failures of expressions that read the null of blank bytes; nil for other results.
+  static func blankWords(_ result: Value, of bytes: [UInt8], from input: String) -> String? {
+    result == .null && isBlank(bytes) ? "\(input) is empty" : nil
   }
 
   /// The text of an error in an answer, if the text is at the path that the bundle names.

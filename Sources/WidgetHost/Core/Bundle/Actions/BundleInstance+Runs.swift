@@ -296,7 +296,8 @@ extension BundleInstance {
     return frame.current[frame.index - 1]
   }
 
-  mutating func stepSucceeded(_ id: UInt64, _ result: Value) {
+  /// - Parameter blank: the reason of a failure with this result; nil if there is no common one.
+  mutating func stepSucceeded(_ id: UInt64, _ result: Value, blank: String? = nil) {
     runs.resume(id)
     let assignments: Assignments
     switch waitingStep(id) {
@@ -308,7 +309,7 @@ extension BundleInstance {
     do throws(Failure) {
       try finish(id, result, assignments)
     } catch {
-      fail(id, error)
+      fail(id, error.because(blank))
     }
     advance(id)
   }
@@ -323,8 +324,10 @@ extension BundleInstance {
   mutating func stepRead(_ id: UInt64, _ bytes: [UInt8]) {
     guard case .command(let command, let parse, _, _)? = waitingStep(id) else { return }
     do throws(Failure) {
+      let input = command.outputWords
+      let result = try ResultParsing.value(of: bytes, as: parse, hint: "", from: input)
       stepSucceeded(
-        id, try ResultParsing.value(of: bytes, as: parse, hint: "", from: command.outputWords))
+        id, result, blank: ResultParsing.blankWords(result, of: bytes, from: input))
     } catch {
       stepFailed(id, error)
     }
@@ -334,7 +337,10 @@ extension BundleInstance {
     guard case .http(_, let parse, _, _)? = waitingStep(id) else { return }
     do throws(Failure) {
       guard (200..<300).contains(answer.status) else { throw Failure(answer, parse) }
-      stepSucceeded(id, try ResultParsing.value(of: answer, as: parse))
+      let result = try ResultParsing.value(of: answer, as: parse)
+      stepSucceeded(
+        id, result,
+        blank: ResultParsing.blankWords(result, of: answer.body, from: answer.contentWords))
     } catch {
       stepFailed(id, error)
     }

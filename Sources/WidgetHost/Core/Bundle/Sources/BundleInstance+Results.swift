@@ -28,9 +28,14 @@ extension BundleInstance {
       succeeded(id, index, source, state(id, index).message)
     case 200..<300:
       do throws(Failure) {
-        let result = try ResultParsing.value(of: answer, as: source.parse)
+        let hasNoContent = answer.status == 204 || answer.status == 205
+        let result = try ResultParsing.value(
+          of: answer, as: source.parse,
+          mayBeBlank: hasNoContent || !source.assignments.readsResult)
         let read = readValues(id, source)
-        deliver(id, index, result)
+        deliver(
+          id, index, result,
+          blank: ResultParsing.blankWords(result, of: answer.body, from: answer.contentWords))
         if standing[id, .source(index)] == nil {
           sources.remember(
             id, index, answer, AnswerBasis(read: read, set: setValues(id, source)))
@@ -58,10 +63,10 @@ extension BundleInstance {
       case .socket: input = state(id, index).missingPath ?? "the socket"
       case .folder, .http, .bus, .timer, .constant: break
       }
+      let result = try ResultParsing.value(
+        of: bytes, as: source.parse, hint: path ?? "", mayBeBlank: path == nil, from: input)
       deliver(
-        id, index,
-        try ResultParsing.value(
-          of: bytes, as: source.parse, hint: path ?? "", mayBeBlank: path == nil, from: input))
+        id, index, result, blank: ResultParsing.blankWords(result, of: bytes, from: input))
     } catch {
       resultFailed(id, index, error)
     }
@@ -80,7 +85,10 @@ extension BundleInstance {
     readAgainIfWanted(id, index)
   }
 
-  mutating func deliver(_ id: WidgetID, _ index: Int, _ result: Value) {
+  /// - Parameter blank: the reason of a failure with this result; nil if there is no common one.
+  mutating func deliver(
+    _ id: WidgetID, _ index: Int, _ result: Value, blank: String? = nil
+  ) {
     guard let source = source(id, index) else { return }
     do throws(Failure) {
       trace(id, .source, source.name, "result: \(BundleInstance.shape(result))")
@@ -100,7 +108,7 @@ extension BundleInstance {
       }
       succeeded(id, index, source, message)
     } catch {
-      resultFailed(id, index, error)
+      resultFailed(id, index, error.because(blank))
     }
   }
 
@@ -198,6 +206,15 @@ extension Source {
     case .socket: return ["NOT_FOUND", "UNAVAILABLE"].contains(failure.code)
     case .file, .folder, .command, .bus: return failure.code == "NOT_FOUND"
     case .http, .timer, .constant: return false
+    }
+  }
+}
+
+extension Assignments {
+  /// Whether one of the values depends on the result.
+  fileprivate var readsResult: Bool {
+    values.contains { entry in
+      entry.value.compiled.references.contains { $0.variable == "result" }
     }
   }
 }
