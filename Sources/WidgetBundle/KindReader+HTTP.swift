@@ -119,11 +119,16 @@ extension KindReader {
       return nil
     }
     guard let text = template.constantText else { return template }
+    guard !URLTarget.hasUser(text) else {
+      reading.report(
+        item, "\(ShownURL.subject(text)) must not have a user name or a password",
+        hint: "put USER:PASSWORD into a file, and add auth: {scheme: basic, file: PATH}")
+      return nil
+    }
     guard let target = URLTarget(text) else {
       reading.report(
         item, "\(ShownURL.subject(text)) is not a URL that the host can request",
-        hint:
-          "write http:// or https://, a host, and a path; user names, # and blanks cannot be in it")
+        hint: "write http:// or https://, a host, and a path; # and blanks cannot be in it")
       return nil
     }
     if context.hasHost, !context.permissions.allowHost(target.host, port: target.port) {

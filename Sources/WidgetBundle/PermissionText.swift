@@ -140,6 +140,12 @@ struct URLTarget {
     isPrivate = text.hasPrefix("https:") || Permissions.isLoopback(permission.host)
   }
 
+  /// Whether a URL of a web server has a user name, with or without a password.
+  static func hasUser(_ text: String) -> Bool {
+    guard text.hasPrefix("http://") || text.hasPrefix("https://") else { return false }
+    return text.drop { $0 != "/" }.dropFirst(2).prefix { !"/?#".contains($0) }.contains("@")
+  }
+
   /// The text of the permission.
   var permission: String {
     let name = host.contains(":") ? "[\(host)]" : host

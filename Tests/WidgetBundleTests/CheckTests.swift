@@ -337,10 +337,23 @@ import WidgetModel
     let messages = problems.map(\.message).filter { $0.contains("a.b") }
     #expect(
       messages == [
-        "\"https://a.b/…\" is not a URL that the host can request",
+        "\"https://a.b/…\" must not have a user name or a password",
         "\"https://a.b/…\" is not a host",
       ])
     #expect(!"\(problems)".contains("secret"))
+  }
+
+  @Test(arguments: [
+    ("http://me@a.b", true), ("https://me:word@a.b:8080/x", true), ("http://me:word@a.b?q", true),
+    ("http://a.b/me@x", false), ("http://a.b?to=me@x", false), ("http://a b/", false),
+    ("ftp://me@a.b/", false), ("me@a.b", false),
+  ])
+  func `a user name in a URL is a problem of its own`(url: String, isUser: Bool) {
+    let problems = Samples.problems(
+      Samples.kind("sources: {f: {http: '\(url)', set: {n: result}}}"))
+    let found = problems.first { $0.message.contains("must not have a user name or a password") }
+    #expect((found != nil) == isUser, "\(problems)")
+    #expect(found == nil || found?.hint.contains("auth: {scheme: basic, file: PATH}") == true)
   }
 
   @Test(arguments: [

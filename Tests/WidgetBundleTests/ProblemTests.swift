@@ -216,7 +216,7 @@ import WidgetModel
       "sources: {a: {http: http://127.0.0.1:8080/x}}", "1:21", "may not speak to 127.0.0.1:8080",
       hint: "add 127.0.0.1:8080 to permissions.hosts", permissions: "{hosts: [127.0.0.1]}"),
     Mistake("sources: {a: {http: ftp://x/}}", "1:21", "not a URL"),
-    Mistake("sources: {a: {http: 'https://me@x/'}}", "1:21", "not a URL"),
+    Mistake("sources: {a: {http: 'https://me@x/'}}", "1:21", "not have a user name"),
     Mistake(
       "sources: {a: {command: [df]}}", "1:25", "may not run df", hint: "permissions.commands"),
     Mistake("sources: {a: {command: df}}", "1:24", "expected a list"),

@@ -195,6 +195,14 @@ struct RequestTests {
     #expect(throws: Failure.self) { try WebAddress(text) }
   }
 
+  @Test(arguments: ["http://u@a/x", "http://u:secret@a/x"])
+  func `the failure of a computed URL names the user name as the reason`(text: String) {
+    let failure = #expect(throws: Failure.self) { try WebAddress(text) }
+    #expect(
+      failure?.message
+        == "\"http://a/…\" is not a usable URL: it must not have a user name or a password")
+  }
+
   // MARK: Results
 
   @Test(arguments: [

@@ -37,7 +37,9 @@ public struct WebAddress: Hashable, Sendable {
     if let fragment = rest.firstIndex(of: "#") { rest = rest[..<fragment] }
     let authorityEnd = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
     let authority = rest[..<authorityEnd]
-    guard !authority.contains("@") else { throw wrong("it must not have a user name") }
+    guard !authority.contains("@") else {
+      throw wrong("it must not have a user name or a password")
+    }
     (host, port) = try WebAddress.hostAndPort(
       String(authority), portDefault: isSecure ? 443 : 80, wrong)
     let target = rest[authorityEnd...]
