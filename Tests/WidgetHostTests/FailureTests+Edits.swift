@@ -113,7 +113,7 @@ extension FailureTests {
     let kind = try need(scene.instance.bundle.kinds.first?.kind.name)
     return Widget(
       id: try need(WidgetID("w")), kind: kind, data: ["n": .int(0), "status": .map([:])],
-      content: Content(rootID: "text", nodes: [node]), revision: 1)
+      revision: 1, content: Content(rootID: "text", nodes: [node]))
   }
 
   /// A version that adds a source, before the daemon has answered its first change.

@@ -1,3 +1,5 @@
+// Both imports are for `timespec`; see FolderReading.swift.
+import CSystemd
 import Glibc
 import WidgetBundle
 import WidgetModel
