@@ -228,9 +228,8 @@ struct BundleFileReader {
     }
     for (text, item) in reading.texts(object["hosts"], of: "hosts") {
       if HostPermission(text) == nil {
-        // A URL in the place of a host can have secrets.
-        let isBare = !text.contains { "/?#@".contains($0) }
-        let subject = isBare ? "\"\(text.prefix(80))\"" : ShownURL.subject(text)
+        let isURL = text.contains { "/?#@".contains($0) }  // It can have secrets.
+        let subject = isURL ? ShownURL.subject(text) : "\"\(text.prefix(80))\""
         reading.report(
           item, "\(subject) is not a host",
           hint: "write api.example.org, 127.0.0.1:8080, [::1]:80 or *.example.org, without http://")
