@@ -148,6 +148,35 @@ struct EmbedReaderTests: EmbedSuite {
     }
   }
 
+  @Test func `a reader that comes back gets changes of embeds since its content was evicted`()
+    throws
+  {
+    var outer = Self.frame
+    outer.content[0].families = [.inline]
+    outer.content.append(
+      ContentTemplate(
+        root: NodeTemplate(id: "plain", type: .label, properties: ["text": Binding("data.title")])))
+    var store = try store([outer, Self.counter])
+    try store.create("c", kind: "counter")
+    try frame("f", showing: "c", &store)
+    settle(&store)
+    store.keepContent(of: .inline)
+    _ = store.widget("f", taking: .family(.inline))
+    let cursor = store.revision
+    store.dropContent(of: .inline)
+    var next = store.evictContents(from: 0) { true }
+    while let slot = next { next = store.evictContents(from: slot) { true } }
+    try store.set("c", ["n": .int(5)])
+    settle(&store)
+    let delta = try store.changes(
+      since: cursor, selecting: Selector(ids: ["f"]), taking: .family(.inline))
+    guard case .updated(let update)? = delta.changes.last else {
+      Issue.record("no update")
+      return
+    }
+    #expect(update.content?.setNodes.last?.properties["text"] == .string("#5"))
+  }
+
   @Test func `an embed names the family, or falls back to the widget's`() throws {
     var inline = Self.counter
     inline.name = "small-only"

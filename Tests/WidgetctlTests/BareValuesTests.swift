@@ -19,6 +19,14 @@ struct BareValuesTests {
         ["bundle", "set", "feed", "--data", "n=1"],
         "leave --data out: `widgetctl bundle set feed n=1`"
       ),
+      (
+        ["set", "--data", "percent=1", "usage"],
+        "leave --data out, and write the values last: `widgetctl set --help` has the order"
+      ),
+      (
+        ["send", "cpu", "--data", "above=90", "alarm"],
+        "leave --data out, and write the values last: `widgetctl send --help` has the order"
+      ),
     ])
   func `an option before a value that needs none gets the advice to leave it out`(
     _ arguments: [String], advice: String

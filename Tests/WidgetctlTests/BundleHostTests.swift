@@ -384,12 +384,12 @@ import WidgetModel
       ),
       (
         nil, nil, .unknown,
-        "the daemon has taken it, and it goes on; the daemon does not answer: "
+        "the daemon has taken it; the daemon does not answer: "
           + "run `widgetctl doctor`"
       ),
       (
         nil, nil, .missing(),
-        "the daemon has taken it, and it goes on; no widgetd-host runs; a host that starts handles "
+        "the daemon has taken it; no widgetd-host runs; a host that starts handles "
           + "the event"
       ),
     ] as [(Bool?, Bool?, BundleHost, String)])

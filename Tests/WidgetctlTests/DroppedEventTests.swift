@@ -63,9 +63,9 @@ import WidgetProto
     #expect(text.hasSuffix("; send it again if it has no effect"))
   }
 
-  @Test func `Ctrl-C of send --wait says that the event goes on, and how to look`() {
+  @Test func `Ctrl-C of send --wait says that it does not stop the event, and how to look`() {
     let words = OutcomeWait.interrupted(event: 7, of: Samples.id("w"))
-    #expect(words.contains("the outcome of event 7") && words.contains("it goes on"))
+    #expect(words.contains("the outcome of event 7") && words.contains("does not stop it"))
     #expect(words.hasSuffix("`widgetctl get w --field data.status` shows its state"))
   }
 

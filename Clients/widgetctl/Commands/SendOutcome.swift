@@ -212,7 +212,7 @@ struct OutcomeWait: Sendable {
   /// The note if a signal ends the command before it has the outcome.
   static func interrupted(event: UInt64, of id: WidgetID) -> String {
     "the command ended before the outcome of event \(event) came. The daemon has taken the event, "
-      + "and it goes on; `widgetctl get \(id) --field data.status` shows its state"
+      + "and this does not stop it; `widgetctl get \(id) --field data.status` shows its state"
   }
 
   /// Reports at once that the program that handles the event does not run.
@@ -242,8 +242,7 @@ struct OutcomeWait: Sendable {
         "it may have been dropped, because the daemon keeps at most events_kept_max events"
       case true?: "it is stored"
       case false?: "its kind stores no events"
-      // The daemon answers after it has stored the event.
-      case nil: "the daemon has taken it, and it goes on"
+      case nil: "the daemon has taken it"
       }
     let condition = mayBeDropped ? " only if the daemon still has it" : ""
     let retry = mayBeDropped ? "; send it again if it has no effect" : ""

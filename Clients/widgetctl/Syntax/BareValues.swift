@@ -6,6 +6,9 @@ enum BareValues {
     "bundle set": ["--data", "--param", "--set"],
   ]
 
+  /// The words before the values: ids and the name of an event.
+  private static let wordsBefore = ["set": 1, "send": 2, "bundle set": 1]
+
   /// ``leave --data out: `widgetctl set usage percent=1` ``. Nil if the command takes no such values,
   /// or if no value follows the option.
   static func advice(about option: String, _ arguments: [String]) -> String? {
@@ -27,7 +30,11 @@ enum BareValues {
       guard isAssignment(value) else { return nil }
       rest.append(value)
     }
-    guard !isAfterOption else { return nil }
+    guard !isAfterOption, let first = rest.firstIndex(where: isAssignment) else { return nil }
+    guard first >= names.split(separator: " ").count + (wordsBefore[names] ?? 0) else {
+      return
+        "leave \(option) out, and write the values last: `widgetctl \(names) --help` has the order"
+    }
     return "leave \(option) out: `widgetctl \(rest.map(\.asArgument).joined(separator: " "))`"
   }
 

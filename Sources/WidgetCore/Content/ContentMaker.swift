@@ -22,13 +22,14 @@ struct ShownContent {
   /// The size of `families` in bytes.
   var familyBytes: Int { families.reduce(0) { $0 + $1.bytes } }
 
-  /// Evicts the cached content of all but some families. Returns its size in bytes; nil if there is
-  /// none.
-  mutating func evictFamilies(except kept: Set<Family>) -> Int? {
+  /// Evicts the cached content of all but some families. Returns its size in bytes, and whether it
+  /// showed other widgets; nil if there is none.
+  mutating func evictFamilies(except kept: Set<Family>) -> (bytes: Int, hadEmbeds: Bool)? {
     guard families.contains(where: { !kept.contains($0.family) }) else { return nil }
     let bytes = familyBytes
+    let hadEmbeds = families.contains { !kept.contains($0.family) && $0.hasEmbedTargets }
     families.removeAll { !kept.contains($0.family) }
-    return bytes - familyBytes
+    return (bytes - familyBytes, hadEmbeds)
   }
 
   /// Whether any of the content has embeds.

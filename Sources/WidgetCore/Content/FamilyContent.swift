@@ -59,6 +59,9 @@ struct FamilyContent {
     return ContentBox.refresh(&content, program, of: record, as: family, limits: limits)
   }
 
+  /// Whether it shows other widgets.
+  var hasEmbedTargets: Bool { !(content?.table.embedTargets.isEmpty ?? true) }
+
   /// Updates its embeds. Returns whether that changed it.
   mutating func resolveEmbeds(_ resolve: (inout ContentTable) -> Bool) -> Bool {
     ContentBox.resolveEmbeds(&content, resolve) ?? false
@@ -214,8 +217,7 @@ struct ContentReader {
     let program = ContentMaker.program(of: record.kind, for: family, in: schemas)
     var made = FamilyContent(family, program, of: record, limits: limits)
     var cost = made.content?.table.cost ?? 0
-    let hasEmbeds = program?.hasEmbeds ?? false
-    if hasEmbeds {
+    if program?.hasEmbeds ?? false {
       _ = made.resolveEmbeds { table in
         cost += embeds.resolve(&table, of: record, as: family)
         return true
@@ -226,7 +228,7 @@ struct ContentReader {
     usage.readingCost += cost
     if keeps, usage.bytes + made.bytes <= limits.familyContentBytesMax {
       usage.keep(made, of: record)
-    } else if hasEmbeds {
+    } else if made.hasEmbedTargets {
       embeds.links.noteUnkeptContent(of: record.id)
     }
     return made

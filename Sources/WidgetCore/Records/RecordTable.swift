@@ -282,7 +282,9 @@ struct RecordTable: ~Copyable {
   ) -> Int? {
     for slot in start..<max(start, slots.count) {
       let freed = slots[slot]?.shown.evictFamilies(except: kept)
-      familyUsage.bytes -= freed ?? 0
+      familyUsage.bytes -= freed?.bytes ?? 0
+      // A reader that comes back must get the next change of an embed.
+      if let freed, freed.hadEmbeds, let id = slots[slot]?.id { embeds.noteUnkeptContent(of: id) }
       let next = slot + 1
       if freed != nil || next % RecordTable.chunkSlotCount == 0, isOver() { return next }
     }

@@ -309,7 +309,7 @@ extension BundleInstance {
     do throws(Failure) {
       try finish(id, result, assignments)
     } catch {
-      fail(id, error.because(blank))
+      fail(id, error.because(assignments.readsResult ? blank : nil))
     }
     advance(id)
   }

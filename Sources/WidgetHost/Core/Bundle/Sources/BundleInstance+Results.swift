@@ -108,7 +108,7 @@ extension BundleInstance {
       }
       succeeded(id, index, source, message)
     } catch {
-      resultFailed(id, index, error.because(blank))
+      resultFailed(id, index, error.because(source.assignments.readsResult ? blank : nil))
     }
   }
 
@@ -212,7 +212,7 @@ extension Source {
 
 extension Assignments {
   /// Whether one of the values depends on the result.
-  fileprivate var readsResult: Bool {
+  var readsResult: Bool {
     values.contains { entry in
       entry.value.compiled.references.contains { $0.variable == "result" }
     }
