@@ -118,17 +118,22 @@ struct EmbedReaderTests: EmbedSuite {
     }
   }
 
+  /// A frame that shows the other widget only in the family inline.
+  private static var inlineFrame: Kind {
+    var kind = frame
+    kind.content[0].families = [.inline]
+    kind.content.append(
+      ContentTemplate(
+        root: NodeTemplate(id: "plain", type: .label, properties: ["text": Binding("data.title")])))
+    return kind
+  }
+
   @Test(arguments: [10_000_000, 0])
   func `readers of a family get changes of embeds, also if the cache has no room`(
     room: Int
   ) throws {
-    var outer = Self.frame
-    outer.content[0].families = [.inline]
-    outer.content.append(
-      ContentTemplate(
-        root: NodeTemplate(id: "plain", type: .label, properties: ["text": Binding("data.title")])))
     var store = try store(
-      [outer, Self.counter], limits: .with { $0.familyContentBytesMax = room })
+      [Self.inlineFrame, Self.counter], limits: .with { $0.familyContentBytesMax = room })
     try store.create("c", kind: "counter")
     try frame("f", showing: "c", &store)
     settle(&store)
@@ -151,12 +156,7 @@ struct EmbedReaderTests: EmbedSuite {
   @Test func `a reader that comes back gets changes of embeds since its content was evicted`()
     throws
   {
-    var outer = Self.frame
-    outer.content[0].families = [.inline]
-    outer.content.append(
-      ContentTemplate(
-        root: NodeTemplate(id: "plain", type: .label, properties: ["text": Binding("data.title")])))
-    var store = try store([outer, Self.counter])
+    var store = try store([Self.inlineFrame, Self.counter])
     try store.create("c", kind: "counter")
     try frame("f", showing: "c", &store)
     settle(&store)
