@@ -3,8 +3,8 @@ import Glibc
 /// The folders above a directory, and the links in its path.
 ///
 /// A user who can rename one of them can put another directory in the place of the right one. So each
-/// folder and each link belongs to a trusted user. In a folder that others can write to, the sticky
-/// bit must keep them from renaming what is not theirs.
+/// folder and each link must belong to a trusted user. Other users may write to a folder only if it
+/// has the sticky bit. With this bit, they can rename only what is theirs.
 ///
 /// A group is not a reason to refuse: only the administrator knows whether its members are trusted.
 /// With access control lists, the mode of the group also has the rights of single users.

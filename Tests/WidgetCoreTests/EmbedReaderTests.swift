@@ -93,6 +93,18 @@ struct EmbedReaderTests: EmbedSuite {
 
   // MARK: - Families
 
+  /// The last change of a widget for readers of the family inline, which must be an update.
+  private func inlineUpdate(
+    of id: WidgetID, since cursor: Revision, _ store: Store
+  ) throws -> WidgetUpdate {
+    let delta = try store.changes(
+      since: cursor, selecting: Selector(ids: [id]), taking: .family(.inline))
+    guard case .updated(let update)? = delta.changes.last else { throw NoUpdate() }
+    return update
+  }
+
+  private struct NoUpdate: Error {}
+
   @Test func `readers of another family see the other widget in that family`() throws {
     var store = try store()
     try store.create("c", kind: "counter")
@@ -106,12 +118,7 @@ struct EmbedReaderTests: EmbedSuite {
       let cursor = store.revision
       try store.set("c", ["n": .int(isKept ? 9 : 8)])
       settle(&store)
-      let delta = try store.changes(
-        since: cursor, selecting: Selector(ids: ["f"]), taking: .family(.inline))
-      guard case .updated(let update)? = delta.changes.last else {
-        Issue.record("no update")
-        return
-      }
+      let update = try inlineUpdate(of: "f", since: cursor, store)
       #expect(
         update.content?.setNodes.last?.properties["text"] == .string(isKept ? "#9" : "#8"))
       #expect(update.content?.replaces == !isKept)
@@ -143,12 +150,7 @@ struct EmbedReaderTests: EmbedSuite {
       let cursor = store.revision
       try store.set("c", ["n": .int(Int64(number))])
       settle(&store)
-      let delta = try store.changes(
-        since: cursor, selecting: Selector(ids: ["f"]), taking: .family(.inline))
-      guard case .updated(let update)? = delta.changes.last else {
-        Issue.record("no update \(number)")
-        return
-      }
+      let update = try inlineUpdate(of: "f", since: cursor, store)
       #expect(update.content?.setNodes.last?.properties["text"] == .string("#\(number)"))
     }
   }
@@ -168,12 +170,7 @@ struct EmbedReaderTests: EmbedSuite {
     while let slot = next { next = store.evictContents(from: slot) { true } }
     try store.set("c", ["n": .int(5)])
     settle(&store)
-    let delta = try store.changes(
-      since: cursor, selecting: Selector(ids: ["f"]), taking: .family(.inline))
-    guard case .updated(let update)? = delta.changes.last else {
-      Issue.record("no update")
-      return
-    }
+    let update = try inlineUpdate(of: "f", since: cursor, store)
     #expect(update.content?.setNodes.last?.properties["text"] == .string("#5"))
   }
 

@@ -154,6 +154,20 @@ import WidgetTimers
     }
   }
 
+  /// Declares a kind that shows another widget.
+  private static func declareFrame(of other: String, _ client: RawClient) throws {
+    let frame = Kind(
+      name: try .make("frame"),
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "frame", type: .embed, properties: ["widget": Binding(value: .string(other))]))
+      ])
+    _ = try client.call(
+      "ApplyKinds", ApplyKindsRequest(provider: "test2", kinds: [frame]),
+      as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
+  }
+
   /// A search for the date of an embed costs more than 20 steps.
   @Test(arguments: [20, 150_000])
   func `the daemon wakes at each change if the search in embeds costs too much`(
@@ -163,16 +177,7 @@ import WidgetTimers
     try await withServer(limits: limits, clock: .fake()) { server in
       let client = try server.connect()
       try Self.declare(client)
-      let frame = Kind(
-        name: try .make("frame"),
-        content: [
-          ContentTemplate(
-            root: NodeTemplate(
-              id: "frame", type: .embed, properties: ["widget": Binding(value: .string("d"))]))
-        ])
-      _ = try client.call(
-        "ApplyKinds", ApplyKindsRequest(provider: "test2", kinds: [frame]),
-        as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
+      try Self.declareFrame(of: "d", client)
       try client.create("h", kind: "hourly")
       try client.create("d", kind: "daily")
       try client.create("f", kind: "frame")
@@ -191,16 +196,7 @@ import WidgetTimers
     try await withServer(clock: .fake()) { server in
       let client = try server.connect()
       try Self.declare(client)
-      let frame = Kind(
-        name: try .make("frame"),
-        content: [
-          ContentTemplate(
-            root: NodeTemplate(
-              id: "frame", type: .embed, properties: ["widget": Binding(value: .string("a"))]))
-        ])
-      _ = try client.call(
-        "ApplyKinds", ApplyKindsRequest(provider: "test2", kinds: [frame]),
-        as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
+      try Self.declareFrame(of: "a", client)
       try client.create("a", kind: "hourly")
       try client.create("f", kind: "frame")
       let next = try #require(try client.get("a").timeline?.nextTime)
