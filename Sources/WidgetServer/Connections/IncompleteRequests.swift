@@ -16,6 +16,8 @@ final class IncompleteRequests {
   private var timer: Scheduled<Void>?
   /// The time of the timer.
   private var nextSearch = NIODeadline.distantFuture
+  /// The pass of the loop that had the last search.
+  private var searchPass: UInt64?
 
   /// The minimum time between two searches for late requests.
   private static let searchInterval = TimeAmount.seconds(1)
@@ -100,6 +102,12 @@ final class IncompleteRequests {
     nextSearch = max(first, .now() + interval)
     timer = context.schedule(at: nextSearch) { [self] in
       timer = nil
+      // If other tasks took long, the timer can be due before the loop has read.
+      let pass = context.turn.loopPass?()
+      guard pass == nil || pass != searchPass else {
+        return scheduleSearch(after: IncompleteRequests.pause)
+      }
+      searchPass = pass
       let isDone = endLate(at: .now())
       scheduleSearch(after: isDone ? IncompleteRequests.searchInterval : IncompleteRequests.pause)
     }
