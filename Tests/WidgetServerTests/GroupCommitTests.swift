@@ -243,4 +243,46 @@ import WidgetTransport
       #expect(server.log.groups.isEmpty)
     }
   }
+
+  @Test func `answers do not wait for the embeds that follow a change`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let frame = Kind(
+        name: try .make("frame"),
+        content: [
+          ContentTemplate(
+            root: NodeTemplate(
+              id: "frame", type: .embed, properties: ["widget": Binding(value: .string("w"))]))
+        ])
+      _ = try client.call(
+        "ApplyKinds", ApplyKindsRequest(kinds: [frame]), as: ApplyKindsResponse.self,
+        service: "widgetd.v1.CatalogService")
+      try client.create("w")
+      try client.create("f", kind: "frame")
+      let (before, after) = try server.onLoop { service in
+        let answer = Answer { service.context.store.needsSettling }
+        service.turn.open()
+        try service.context.commit(
+          .update(.make("w"), WidgetPatch(setData: ["n": .int(1)])),
+          by: Caller(uid: 0, pid: 0, client: ""))
+        service.turn.join(answer)
+        service.turn.finish()
+        return (answer.isEmbedWaiting, service.context.store.needsSettling)
+      }
+      #expect(before == true && !after)
+    }
+  }
+}
+
+/// Notes whether embeds wait when the answers of a turn are sent.
+private final class Answer: TurnParticipant {
+  private let look: () -> Bool
+  /// Nil before the answers are sent.
+  private(set) var isEmbedWaiting: Bool?
+
+  init(_ look: @escaping () -> Bool) { self.look = look }
+
+  func flushResponses() { isEmbedWaiting = look() }
+
+  func discardResponses() {}
 }

@@ -134,12 +134,13 @@ final class ServiceLoop {
     time.settleActivities()
     commit()
     pauseIfBehind()
+    budgets.save()
+    // Callers do not wait for changes by time.
+    turn.sendAnswers()
     if storage.takeProbe() { time.reserve() }
     time.advance()
-    budgets.save()
     providers.askForTimelines(context.takeRefreshes())
     providers.stale.groupEnded()
-    turn.sendAnswers()
     turn.carryOutDurable()
     openStreams()
     providers.serve()
