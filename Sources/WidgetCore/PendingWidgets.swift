@@ -37,3 +37,16 @@ public struct PendingWidgets {
     records.sort { $0.id.rawValue.precedesByBytes($1.id.rawValue) }
   }
 }
+
+extension WidgetStore {
+  /// The size of the widgets and events that the next group writes, as quotas count it. O(1).
+  public var pendingBytes: Int {
+    keepsInverses ? records.pendingBytes + unacknowledged.pendingBytes : 0
+  }
+
+  /// The approximate number of rows of widgets and events that the next group writes. A widget that
+  /// a turn removes and makes again counts twice. O(1).
+  public var pendingRows: Int {
+    keepsInverses ? records.inverses.count + unacknowledged.pendingCount : 0
+  }
+}

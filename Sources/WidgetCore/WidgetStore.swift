@@ -367,11 +367,6 @@ public struct WidgetStore: ~Copyable {
       }
   }
 
-  /// The size of the widgets and events that the next group writes, as quotas count it. O(1).
-  public var pendingBytes: Int {
-    keepsInverses ? records.pendingBytes + unacknowledged.pendingBytes : 0
-  }
-
   /// The last group to make durable before the daemon ends. With it, the next process continues the
   /// numbers of events and revisions after the last ones. Without it, numbers are skipped. nil if
   /// none would be skipped.

@@ -288,7 +288,8 @@ import WidgetProto
   /// The rows of the group of the turn.
   private final class Group {
     let queue: WorkQueue
-    var bytes = 0 { didSet { queue.noteRows(bytes: bytes) } }
+    var count = 0
+    var bytes = 0 { didSet { queue.noteRows(count: count, bytes: bytes) } }
 
     init(_ queue: WorkQueue) { self.queue = queue }
   }
@@ -307,6 +308,7 @@ import WidgetProto
     func work(_ slice: TimeSlice) -> Bool {
       repeat {
         done += 1
+        group.count += 1
         group.bytes += bytes
       } while !slice.isOver
       return true
@@ -335,6 +337,17 @@ import WidgetProto
     }
   }
 
+  /// The rows of a database take time to write, however small they are.
+  @Test func `a pass has fewer calls that change small rows than calls that change none`() {
+    let group = Group(queue)
+    let rows = Rows(uid: 1, group, bytes: 0)
+    queue.submit(rows)
+    queue.serve()
+    let written = queue.rowCosts.time(of: RowCosts.weight(count: rows.done, bytes: 0))
+    #expect(written >= WorkQueue.turnMax)
+    #expect(written < WorkQueue.turnMax + WorkQueue.sliceMax)
+  }
+
   @Test func `the time to write rows counts for the user who has changed them`() {
     let group = Group(queue)
     let rows = Rows(uid: 1, group, bytes: 800 << 10)
@@ -352,18 +365,18 @@ import WidgetProto
   @Test func `the time of large groups corrects the expected time to write rows`() {
     var costs = RowCosts()
     let mebibyte = 1 << 20
-    costs.count(bytes: mebibyte, .milliseconds(4))
+    costs.count(mebibyte, .milliseconds(4))
     let slow = costs.time(of: mebibyte)
     #expect(abs(slow.nanoseconds - 4_000_000) < 2_000)
     // A lower cost counts gradually.
-    costs.count(bytes: 2 * mebibyte, .milliseconds(1))
+    costs.count(2 * mebibyte, .milliseconds(1))
     #expect(costs.time(of: mebibyte) < slow)
     #expect(costs.time(of: mebibyte) > .milliseconds(3))
     // Small groups and stalls of the disk say little.
     let before = costs.kibibyteNanoseconds
-    costs.count(bytes: RowCosts.countedBytesMin - 1, .seconds(1))
+    costs.count(RowCosts.countedWeightMin - 1, .seconds(1))
     #expect(costs.kibibyteNanoseconds == before)
-    costs.count(bytes: mebibyte, .seconds(10))
+    costs.count(mebibyte, .seconds(10))
     #expect(costs.kibibyteNanoseconds == RowCosts.kibibyteNanosecondsMax)
     #expect(costs.time(of: 0) == .zero && costs.time(of: -1) == .zero)
     // The stall is forgotten, also if no large group follows.
@@ -378,11 +391,11 @@ import WidgetProto
     let share = WorkShare(uid: 1)
     queue.charge(share) {
       clock.now = clock.now + .milliseconds(1)
-      queue.noteRows(bytes: WorkQueue.rowBytesMax + 1)
+      queue.noteRows(count: 1, bytes: WorkQueue.rowBytesMax + 1)
     }
     queue.charge(share) {
       clock.now = clock.now + .milliseconds(1)
-      queue.noteRows(bytes: 0)
+      queue.noteRows(count: 0, bytes: 0)
     }
     #expect(queue.time == clock.now)
   }

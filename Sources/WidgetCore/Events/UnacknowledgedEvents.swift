@@ -55,9 +55,11 @@ struct UnacknowledgedEvents {
   private(set) var bytes = 0
   /// The size of the events that were added since the last group.
   private(set) var pendingBytes = 0
+  /// The number of these events.
+  private(set) var pendingCount = 0
 
   /// The added events are stored.
-  mutating func groupEnded() { pendingBytes = 0 }
+  mutating func groupEnded() { (pendingBytes, pendingCount) = (0, 0) }
 
   mutating func append(_ event: Event, of kind: KindName) {
     let entry = Entry(event: event, costBytes: 64 + event.payload.costBytes)
@@ -66,6 +68,7 @@ struct UnacknowledgedEvents {
     count += 1
     bytes += entry.costBytes
     pendingBytes += entry.costBytes
+    pendingCount += 1
   }
 
   /// Takes the last event of all back. `kind` is its kind.
@@ -74,6 +77,7 @@ struct UnacknowledgedEvents {
     order.removeLast()
     discount(entry)
     pendingBytes -= entry.costBytes
+    pendingCount -= 1
     dropIfEmpty(kind)
   }
 

@@ -42,8 +42,8 @@ final class ServiceContext {
   private var formerSequence: UInt64?
   /// The event after which this process began.
   private let sequenceAtStart: UInt64
-  /// The rows of refresh budgets that the turn will store, as bytes of widgets.
-  private var budgetBytes = 0
+  /// The number of rows of refresh budgets that the turn will store.
+  private var budgetRows = 0
   /// Counts the possible changes of providers' kinds.
   private(set) var kindsVersion: UInt64 = 0
 
@@ -155,23 +155,22 @@ final class ServiceContext {
   }
 
   /// Lets the slice and the turn under way count the rows that the group will write.
-  private func noteRows() { work.noteRows(bytes: store.pendingBytes + budgetBytes) }
+  private func noteRows() {
+    work.noteRows(count: store.pendingRows + budgetRows, bytes: store.pendingBytes)
+  }
 
   /// Lets the slice and the turn under way count the rows of refresh budgets.
   func noteBudgetRows(_ count: Int) {
-    budgetBytes += count * ServiceContext.budgetRowBytes
+    budgetRows += count
     noteRows()
   }
 
   /// The rows of refresh budgets are stored, or wait for another attempt.
   func forgetBudgetRows() {
-    guard budgetBytes > 0 else { return }
-    budgetBytes = 0
+    guard budgetRows > 0 else { return }
+    budgetRows = 0
     noteRows()
   }
-
-  /// A budget has few bytes. But its row takes as long to write as so many bytes of a widget.
-  private static let budgetRowBytes = 1_024
 
   private func takeDroppedKinds() {
     guard store.hasDroppedKinds else { return }

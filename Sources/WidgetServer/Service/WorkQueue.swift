@@ -71,14 +71,18 @@ final class WorkQueue {
   private var worked = TimeAmount.zero
   /// The size of the rows that the group will write, in bytes.
   private var rowBytes = 0
+  /// What these rows weigh. See `RowCosts`.
+  private var rowWeight = 0
   /// The same at the start of the present slice.
-  private var rowBytesAtStart = 0
+  private var rowWeightAtStart = 0
   private(set) var rowCosts = RowCosts()
-  /// The time, including the tasks that the present slice has started. A slice also ends when its
-  /// group is full.
+  /// The time, including the tasks that the present slice has started, and the time to write its
+  /// rows. A slice also ends when its group is full.
   private lazy var clockOfSlice: () -> NIODeadline = { [unowned self] in
-    isGroupFull ? .distantFuture : clock() + owed - uncharged
+    isGroupFull ? .distantFuture : clock() + owed + timeOfRows - uncharged
   }
+  /// The expected time to write the rows of the present slice.
+  private var timeOfRows: TimeAmount { rowCosts.time(of: rowWeight - rowWeightAtStart) }
 
   private struct User {
     var account = FairQueue<UInt32>.Account(expected: WorkQueue.expectedAtFirst)
@@ -158,7 +162,7 @@ final class WorkQueue {
     share.state = .working
     isInSlice = true
     (owed, uncharged) = (.zero, .zero)
-    rowBytesAtStart = rowBytes
+    rowWeightAtStart = rowWeight
     let start = clock()
     return TimeSlice(start: start, end: start + WorkQueue.sliceMax, clock: clockOfSlice)
   }
@@ -168,7 +172,7 @@ final class WorkQueue {
     let share = workload.share
     isInSlice = false
     let time = clock() - slice.start - uncharged
-    let cost = time + owed + rowCosts.time(of: rowBytes - rowBytesAtStart)
+    let cost = time + owed + timeOfRows
     hasStartedTasks = hasStartedTasks || owed > .zero
     owed = .zero
     // `runTask` counts the rest of its time as that of tasks.
@@ -254,17 +258,19 @@ final class WorkQueue {
 
   private var isGroupFull: Bool { rowBytes > WorkQueue.rowBytesMax }
 
-  /// Notes the size of the rows that the group will write now, in bytes; 0 after its end. The time to
-  /// write the rows of a slice belongs to its cost.
-  func noteRows(bytes: Int) { rowBytes = bytes }
+  /// Notes the rows that the group will write now; none after its end. The time to write the rows of
+  /// a slice belongs to its cost.
+  func noteRows(count: Int, bytes: Int) {
+    (rowBytes, rowWeight) = (bytes, RowCosts.weight(count: count, bytes: bytes))
+  }
 
   /// Call before the group is written. Returns the start of the write; nil if its time does not
   /// matter.
-  func beginWrite() -> NIODeadline? { rowBytes >= RowCosts.countedBytesMin ? clock() : nil }
+  func beginWrite() -> NIODeadline? { rowWeight >= RowCosts.countedWeightMin ? clock() : nil }
 
   /// Notes that the group is written.
   func endWrite(since start: NIODeadline?) {
-    if let start { rowCosts.count(bytes: rowBytes, clock() - start) } else { rowCosts.countSmall() }
+    if let start { rowCosts.count(rowWeight, clock() - start) } else { rowCosts.countSmall() }
   }
 
   /// Drops all waiting work.
