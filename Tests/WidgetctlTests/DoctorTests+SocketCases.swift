@@ -381,6 +381,15 @@ extension DoctorTests {
       $0.listener = Facts.Listener(pid: 42, uid: 0, name: "widgetd")
     },
     Case(
+      "a daemon with few files closes the connection at once", "health", .fail,
+      "the system lets it open only 64 files, so it takes few connections; raise LimitNOFILE=",
+      "sudo ss -xap src /run/widgetd/widgetd.sock"
+    ) {
+      $0.units = [.system: .absent, .user: .absent]
+      $0.connection = .mute(.connectionLost(socketPath: "/s"))
+      $0.listener = Facts.Listener(pid: 42, uid: 0, name: "widgetd", filesMax: 64)
+    },
+    Case(
       "something else closes the connection at once", "health", .fail,
       "(cat, process 42) is not widgetd: it closed",
       "widgetctl doctor --socket /run/widgetd/widgetd.sock"

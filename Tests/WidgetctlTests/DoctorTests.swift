@@ -370,6 +370,19 @@ struct DoctorTests {
     #expect(listener?.isStopped == (name == nil ? nil : isStopped))
   }
 
+  @Test(
+    arguments: [
+      ("Limit   Soft Limit\nMax open files            64      128     files     \n", 64, 64),
+      ("Max open files            524288  524288  files", 524_288, nil),
+      ("Max open files            unlimited unlimited files", nil, nil),
+      ("Max open files", nil, nil), ("Max file locks 64", nil, nil), ("", nil, nil),
+    ] as [(String, Int?, Int?)])
+  func `a process's limit of open files is read`(_ limits: String, max: Int?, few: Int?) {
+    let found = Facts.filesMax(limits: limits)
+    #expect(found == max)
+    #expect(Facts.Listener(pid: 42, uid: 7, name: "widgetd", filesMax: found).fewFiles == few)
+  }
+
   @Test func `a socket that is not the usual one is named to the doctor`() {
     #expect(Doctor.command(forSocket: "/s", usual: "/s") == "widgetctl doctor")
     #expect(Doctor.command(forSocket: "/a b", usual: "/s") == "widgetctl doctor --socket '/a b'")

@@ -386,18 +386,31 @@ extension Facts {
 
   /// A process as /proc shows it. Nil if it has ended.
   static func listener(pid: Int32, uid: UInt32) -> Listener? {
-    let descriptor = open("/proc/\(pid)/stat", O_RDONLY | O_CLOEXEC)
+    guard let (line, owner) = processFile("/proc/\(pid)/stat") else { return nil }
+    var result = listener(pid: pid, uid: owner ?? uid, stat: line)
+    result?.owner = userName(owner ?? uid)
+    result?.filesMax = processFile("/proc/\(pid)/limits").flatMap { filesMax(limits: $0.text) }
+    return result
+  }
+
+  /// The beginning of a file of /proc, and its owner; nil if this user may not read it.
+  private static func processFile(_ path: String) -> (text: String, owner: UInt32?)? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
     var status = stat()
-    let owner = fstat(descriptor, &status) == 0 ? status.st_uid : uid
-    var text = [UInt8](repeating: 0, count: 512)
+    let owner = fstat(descriptor, &status) == 0 ? status.st_uid : nil
+    var text = [UInt8](repeating: 0, count: 4_096)
     let count = read(descriptor, &text, text.count)
     guard count > 0 else { return nil }
-    var result = listener(
-      pid: pid, uid: owner, stat: String(decoding: text[..<count], as: UTF8.self))
-    result?.owner = userName(owner)
-    return result
+    return (String(decoding: text[..<count], as: UTF8.self), owner)
+  }
+
+  /// Reads the soft limit of open files from proc_pid_limits(5): `Max open files  64  64  files`.
+  static func filesMax(limits: String) -> Int? {
+    let name = "Max open files"
+    return limits.split(separator: "\n").first { $0.hasPrefix(name) }
+      .flatMap { $0.dropFirst(name.count).split(separator: " ").first }.flatMap { Int($0) }
   }
 
   /// Reads the line of proc_pid_stat(5): `42 (widgetd) S 1 …`. The name may have brackets and

@@ -152,6 +152,11 @@ struct Facts: Hashable {
     var owner = ""
     /// The systemd that holds the socket and has started this process for it.
     var manager: SystemdScope?
+    /// The number of files that the process may open. Nil if this user may not know.
+    var filesMax: Int?
+
+    /// Whether the limit of files leaves the daemon few connections. Then it is `filesMax`.
+    var fewFiles: Int? { filesMax.flatMap { $0 < 4_096 ? $0 : nil } }
 
     var text: String { "\(name), process \(pid)" }
     /// The system's systemd, or a user's: it answers for many services and must never be ended.

@@ -79,9 +79,13 @@ extension Facts {
       if let listener, !listener.mayBeDaemon {
         return .fail(check, "\(notWidgetd): it closed the connection", mend: remedies.dislodge)
       }
+      let cause =
+        listener?.fewFiles.map {
+          "the system lets it open only \($0) files, so it takes few connections; raise LimitNOFILE="
+            + " of its unit, or `ulimit -n` of its shell, and restart it"
+        } ?? "it has too many, or has just ended; its log says which"
       return .fail(
-        check,
-        "the daemon closed the connection: it has too many, or has just ended; its log says which",
+        check, "the daemon closed the connection: \(cause)",
         mend: remedies.managerWithUnits.map {
           "\(remedies.journalctl($0)) -u widgetd -n 20"
         } ?? remedies.whoHasIt)
