@@ -4,12 +4,12 @@ public import WidgetModel
 extension BundleScope {
   /// The variables, in the order of their slots.
   enum Slot: Int, CaseIterable {
-    case data, parameters, status, widget, event, result, error, now, bundle, nodes
+    case data, parameters, status, widget, event, result, error, now, bundle, nodes, uptime
 
     /// Whether only a host has a value for the variable.
     var needsHost: Bool {
       switch self {
-      case .status, .result, .error, .bundle: true
+      case .status, .result, .error, .bundle, .uptime: true
       case .data, .parameters, .widget, .event, .now, .nodes: false
       }
     }
@@ -57,6 +57,7 @@ extension BundleScope {
         ExpressionValue(
           ["id": .string(moment.bundleID), "version": .string(moment.bundleVersion)] as ValueMap)
       case .nodes: ExpressionValue(nodes(event))
+      case .uptime: .duration(moment.uptime)
       }
     }
     return SlotBindings(values)

@@ -6,9 +6,9 @@ public import WidgetModel
 /// `data` and `parameters` with the types that the kind declares; `status` (each source's and
 /// action's `ActionStatus`), `widget` (`id`, `kind`, `family`, `labels`, `visible`, `enabled`),
 /// `event` (`name`, `node`, `row`, `rows`, `payload`, `time`; empty outside of events), `result`
-/// (the reading), `error` (`code`, `title`, `message`), `now`, `bundle` (`id`, `version`), and
-/// `nodes` (by the names of inputs in forms, each with the `value` that was submitted; null in
-/// other events).
+/// (the reading), `error` (`code`, `title`, `message`), `now`, `bundle` (`id`, `version`), `nodes`
+/// (by the names of inputs in forms, each with the `value` that was submitted; null in other
+/// events), and `uptime` (the time since the machine's start).
 public struct BundleScope: Sendable {
   public let environment: ExpressionEnvironment
   /// The names of all inputs in forms of the kind, which are the keys of `nodes`.
@@ -30,13 +30,16 @@ public struct BundleScope: Sendable {
     public var result: Value
     public var error: ActionStatus?
     public var now: Timestamp
+    /// The time since the machine's start. The clock does not change it.
+    public var uptime: Duration
     public var bundleID: String
     public var bundleVersion: String
 
     public init(
       widget: Widget, event: Event? = nil, row: String = "", rows: [String] = [],
       result: Value = .null,
-      error: ActionStatus? = nil, now: Timestamp, bundleID: String, bundleVersion: String
+      error: ActionStatus? = nil, now: Timestamp, uptime: Duration = .zero, bundleID: String,
+      bundleVersion: String
     ) {
       self.widget = widget
       self.event = event
@@ -45,6 +48,7 @@ public struct BundleScope: Sendable {
       self.result = result
       self.error = error
       self.now = now
+      self.uptime = uptime
       self.bundleID = bundleID
       self.bundleVersion = bundleVersion
     }

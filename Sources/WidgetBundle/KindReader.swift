@@ -317,7 +317,7 @@ final class KindReader {
       .event: EventVariable.type(payload: payload), .result: result,
       .error: .record(RecordType(["code": .string, "title": .string, "message": .string])),
       .now: .timestamp, .bundle: .record(RecordType(["id": .string, "version": .string])),
-      .nodes: nodesType,
+      .nodes: nodesType, .uptime: .duration,
     ]
     return Variables(
       BundleScope.Slot.allCases.map { slot in

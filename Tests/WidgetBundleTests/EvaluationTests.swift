@@ -16,7 +16,7 @@ import WidgetModel
               everything:
                 [=data.n, =parameters.step, =status.load.state, =widget.id, =event.row,
                 =event.payload.by, =result, =error.message, =now, =bundle.id, =event.name,
-                =widget.activity.state]
+                =widget.activity.state, =uptime]
               deep: {list: [a, {b: '=data.n + 1'}], plain: 5}
           - set: {n: data.n + 1, text: string(data.n)}
           - emit: y
@@ -42,7 +42,8 @@ import WidgetModel
       kind,
       BundleScope.Moment(
         widget: widget, event: event, row: "r1", result: .int(3),
-        error: ActionStatus(message: "no luck"), now: now, bundleID: "b", bundleVersion: "1.0.0")
+        error: ActionStatus(message: "no luck"), now: now, uptime: .milliseconds(1_500),
+        bundleID: "b", bundleVersion: "1.0.0")
     )
   }
 
@@ -64,7 +65,7 @@ import WidgetModel
         == .list([
           .int(7), .int(2), .string("running"), .string("w"), .string("r1"), .string("me"), .int(3),
           .string("no luck"), .timestamp(moment.now), .string("b"), .string("press"),
-          .string("active"),
+          .string("active"), .duration(.milliseconds(1_500)),
         ]))
     #expect(
       try payload[1].value.evaluate(bindings)

@@ -206,7 +206,7 @@ public actor Host {
   }
 
   var now: HostTime {
-    HostTime(wall: .wallClock(), uptime: clock.now - start)
+    HostTime(wall: .wallClock(), uptime: clock.now - start, machine: .sinceMachineStart())
   }
 
   // MARK: Messages

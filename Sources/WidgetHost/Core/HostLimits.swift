@@ -239,10 +239,14 @@ public struct HostTime: Hashable, Sendable {
   public var wall: Timestamp
   /// The time since a fixed moment; never goes back.
   public var uptime: Duration
+  /// The time since the machine's start; never goes back, and is the same for the next host.
+  public var machine: Duration
 
-  public init(wall: Timestamp, uptime: Duration) {
+  /// - Parameter machine: Nil if the host has run since the machine's start.
+  public init(wall: Timestamp, uptime: Duration, machine: Duration? = nil) {
     self.wall = wall
     self.uptime = uptime
+    self.machine = machine ?? uptime
   }
 }
 

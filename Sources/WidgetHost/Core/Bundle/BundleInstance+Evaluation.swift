@@ -15,7 +15,8 @@ extension BundleInstance {
     }
     return BundleScope.Moment(
       widget: facts(of: id)?.completed(widget) ?? widget, event: event, row: row, result: result,
-      error: error, now: now.wall, bundleID: bundle.id, bundleVersion: bundle.version)
+      error: error, now: now.wall, uptime: now.machine, bundleID: bundle.id,
+      bundleVersion: bundle.version)
   }
 
   mutating func value(

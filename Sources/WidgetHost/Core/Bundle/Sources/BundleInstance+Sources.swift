@@ -235,6 +235,7 @@ extension BundleInstance {
         return widget.data.value(at: [.field(BundleScope.statusKey)] + reference.path)
       // Without an event, its time is now.
       case "now", "event": return .timestamp(now.wall)
+      case "uptime": return .duration(now.machine)
       default: return .null
       }
     }
