@@ -150,6 +150,43 @@ struct InputWordsTests {
     #expect(scene["n"] == .int(1))
   }
 
+  /// The failure of the source or of the action. `n` is set first, and `m` fails.
+  private func failure(ofSource isSource: Bool, m: String) throws -> String {
+    let http = "{url: \"https://\(InputWordsTests.server)/v1\"}"
+    let set = "{n: \"result == null ? 2 : 3\", m: \"\(m)\"}"
+    var scene = try Scene(
+      """
+      data: {n: 1, m: 1, list: []}
+      sources: {feed: {http: \(http), start: false, parse: json, set: \(set)}}
+      actions: {save: {do: [{http: \(http), parse: json, set: \(set)}]}}
+      on: {go: save, read: [{reload: feed}]}
+      """, permissions: "{hosts: [\"api.example:8443\"]}")
+    try scene.event(isSource ? "read" : "go")
+    try scene.answer(scene.webRequest()?.id, 204, server: InputWordsTests.server)
+    #expect(scene["n"] == .int(1))
+    guard case .string(let message)? = scene.status(isSource ? "feed" : "save", "message") else {
+      Issue.record("nothing has failed")
+      return ""
+    }
+    return message
+  }
+
+  @Test(arguments: [true, false])
+  func `a failure of an expression that does not read the answer says nothing of it`(
+    isSource: Bool
+  ) throws {
+    let message = try failure(ofSource: isSource, m: "data.list[3]")
+    #expect(!message.contains("is empty") && !message.isEmpty, "\(message)")
+  }
+
+  @Test(arguments: [true, false], ["data.list[3]", "dyn('text')"])
+  func `a failure of an expression that reads the empty answer has both facts`(
+    isSource: Bool, value: String
+  ) throws {
+    let message = try failure(ofSource: isSource, m: "result == null ? \(value) : 0")
+    #expect(message.hasPrefix("the answer of api.example:8443 is empty, and "), "\(message)")
+  }
+
   @Test(arguments: [
     ("read", "feed", "'result == null ? 2 : 3'", 204), ("read", "feed", "'2'", 200),
     ("go", "save", "'result == null ? 2 : 3'", 200), ("go", "save", "'2'", 200),

@@ -213,6 +213,8 @@ public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
   var refusal: String?
   /// The server and the status of an answer whose text is the message; empty for other failures.
   var answered = ""
+  /// Whether an expression that reads `result` has failed with it.
+  var isOfResult = false
 
   public init(_ code: String, _ message: String, isTransient: Bool = false) {
     self.code = code
@@ -220,11 +222,13 @@ public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
     self.isTransient = isTransient
   }
 
-  /// The failure with its reason in front of its message. Nil for no reason.
-  func because(_ reason: String?) -> Failure {
-    guard let reason else { return self }
+  /// The failure of an expression that reads `result`, with a fact about the result in front of its
+  /// message. The same failure if the expression does not read it, or without a fact. The expression
+  /// can fail for another reason, so the words do not call the fact the reason.
+  func with(_ fact: String?) -> Failure {
+    guard let fact, isOfResult else { return self }
     var failure = self
-    failure.message = "\(reason): \(message)"
+    failure.message = "\(fact), and \(message)"
     return failure
   }
 

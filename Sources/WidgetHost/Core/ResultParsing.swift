@@ -59,7 +59,7 @@ enum ResultParsing {
       from: answer.contentWords, answered: answer.summary)
   }
 
-  /// The reason of failures of expressions with the null of blank bytes. Nil for other results.
+  /// The words for input without content, whose result is null. Nil for other results.
   static func blankWords(_ result: Value, of bytes: [UInt8], from input: String) -> String? {
     result == .null && isBlank(bytes) ? "\(input) is empty" : nil
   }

@@ -43,9 +43,9 @@ extension BundleInstance {
       if isSpent, allowed < limits.evaluationCostMax {
         throw Failure.tooMuch(at: expression, for: sharer)
       }
-      throw Failure(
-        isSpent ? "RESOURCE_EXHAUSTED" : "FAILED_PRECONDITION",
-        "\(expression.place): \(error.quoted)")
+      let message = "\(expression.place): \(error.quoted)"
+      guard !isSpent else { throw Failure("RESOURCE_EXHAUSTED", message) }
+      throw Failure("FAILED_PRECONDITION", message).of(expression)
     }
   }
 
@@ -78,7 +78,8 @@ extension BundleInstance {
     guard let expression else { return true }
     guard case .bool(let holds) = try value(expression, moment) else {
       throw Failure(
-        "FAILED_PRECONDITION", "\(expression.place): the condition is neither true nor false")
+        "FAILED_PRECONDITION", "\(expression.place): the condition is neither true nor false"
+      ).of(expression)
     }
     return holds
   }
@@ -92,7 +93,11 @@ extension BundleInstance {
     var result: [(key: String, value: Value)] = []
     for (key, expression) in assignments.values {
       let new = try value(expression, moment)
-      result.append((key, try facts.fitted(new, to: key, place: expression.place)))
+      do throws(Failure) {
+        result.append((key, try facts.fitted(new, to: key, place: expression.place)))
+      } catch {
+        throw error.of(expression)
+      }
     }
     return result
   }
@@ -104,6 +109,13 @@ extension BundleInstance {
 }
 
 extension Failure {
+  /// The same failure, as that of an expression with the variables that it reads.
+  fileprivate func of(_ expression: Expression) -> Failure {
+    var failure = self
+    failure.isOfResult = expression.readsResult
+    return failure
+  }
+
   /// The share of the bundle's allowance is used up for now. Others may still have theirs.
   fileprivate static func tooMuch(at expression: Expression, for sharer: Sharer) -> Failure {
     let work =

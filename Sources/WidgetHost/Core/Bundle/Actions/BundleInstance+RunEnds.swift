@@ -243,8 +243,7 @@ extension Template {
   fileprivate var readsResult: Bool {
     switch self {
     case .constant: false
-    case .expression(let expression):
-      expression.compiled.references.contains { $0.variable == "result" }
+    case .expression(let expression): expression.readsResult
     case .list(let elements): elements.contains(where: \.readsResult)
     case .map(let entries): entries.contains { $0.value.readsResult }
     }

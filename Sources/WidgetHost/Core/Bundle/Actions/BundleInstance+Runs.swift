@@ -296,7 +296,7 @@ extension BundleInstance {
     return frame.current[frame.index - 1]
   }
 
-  /// - Parameter blank: the reason of a failure with this result; nil if there is no common one.
+  /// - Parameter blank: the words for the input if it was empty; nil if it was not.
   mutating func stepSucceeded(_ id: UInt64, _ result: Value, blank: String? = nil) {
     runs.resume(id)
     let assignments: Assignments
@@ -309,7 +309,7 @@ extension BundleInstance {
     do throws(Failure) {
       try finish(id, result, assignments)
     } catch {
-      fail(id, error.because(assignments.readsResult ? blank : nil))
+      fail(id, error.with(blank))
     }
     advance(id)
   }

@@ -85,7 +85,7 @@ extension BundleInstance {
     readAgainIfWanted(id, index)
   }
 
-  /// - Parameter blank: the reason of a failure with this result; nil if there is no common one.
+  /// - Parameter blank: the words for the input if it was empty; nil if it was not.
   mutating func deliver(
     _ id: WidgetID, _ index: Int, _ result: Value, blank: String? = nil
   ) {
@@ -108,7 +108,7 @@ extension BundleInstance {
       }
       succeeded(id, index, source, message)
     } catch {
-      resultFailed(id, index, error.because(source.assignments.readsResult ? blank : nil))
+      resultFailed(id, index, error.with(blank))
     }
   }
 
@@ -213,10 +213,13 @@ extension Source {
 extension Assignments {
   /// Whether one of the values depends on the result.
   var readsResult: Bool {
-    values.contains { entry in
-      entry.value.compiled.references.contains { $0.variable == "result" }
-    }
+    values.contains { $0.value.readsResult }
   }
+}
+
+extension Expression {
+  /// Whether the value depends on the result.
+  var readsResult: Bool { compiled.references.contains { $0.variable == "result" } }
 }
 
 extension ProgramCommand {
