@@ -5,7 +5,12 @@ extension WidgetClient {
   /// The size of one call's piece of a file, in bytes.
   static let blobPieceBytes = 512 << 10
 
-  /// Uploads a file. If that fails, the daemon keeps nothing of it.
+  /// The time for the deletion of the uploaded part of a file. The caller has no answer before. If the
+  /// daemon reads the request later, it still deletes the part.
+  static let abandonTime = Duration.milliseconds(500)
+
+  /// Uploads a file. If that fails, the daemon deletes the uploaded part, at the latest when it expires
+  /// (`blob_idle_seconds`).
   ///
   /// - Parameters:
   ///   - next: the next piece of the file, of any size; empty at its end.
@@ -40,7 +45,7 @@ extension WidgetClient {
   /// reason.
   private func abandon(_ blobID: String) async {
     guard !blobID.isEmpty else { return }
-    let options = CallOptions(timeout: .seconds(2))
+    let options = CallOptions(timeout: WidgetClient.abandonTime)
     await Task {
       _ = try? await self.deleteBlob(DeleteBlobRequest(blobID: blobID), options: options)
     }

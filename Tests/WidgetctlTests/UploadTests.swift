@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import WidgetClient
 import WidgetProto
@@ -10,7 +11,7 @@ struct UploadTests {
 
   @Test func `the blobs of files are in the order of the files`() async throws {
     var deleted: [String] = []
-    let blobs = try await Upload.all(["b", "a"], upload: { "blob of \($0)" }) { deleted.append($0) }
+    let blobs = try await Upload.all(["b", "a"], upload: { "blob of \($0)" }) { deleted += $0 }
     #expect(blobs == ["blob of b", "blob of a"])
     #expect(deleted == [])
   }
@@ -26,7 +27,7 @@ struct UploadTests {
         if path == "c" { throw Refused() }
         return "blob of \(path)"
       } delete: {
-        deleted.append($0)
+        deleted += $0
       }
     }
     #expect(tried == ["a", "b", "c"])
@@ -40,7 +41,7 @@ struct UploadTests {
     var deleted: [String] = []
     do {
       let answer = try await Upload.send(
-        with: ["a", "b"], isSent: { isSent }, delete: { deleted.append($0) }
+        with: ["a", "b"], isSent: { isSent }, delete: { deleted += $0 }
       ) {
         if let failure { throw failure }
         return 7
@@ -80,7 +81,7 @@ struct UploadTests {
       var deleted: [String] = []
       do {
         _ = try await Upload.send(
-          with: ["a", "b"], isSent: { false }, delete: { deleted.append($0) }
+          with: ["a", "b"], isSent: { false }, delete: { deleted += $0 }
         ) {
           sent += 1
           return 7
@@ -106,6 +107,22 @@ struct UploadTests {
   @Test(arguments: UploadTests.others)
   func `the blobs of an event that may be accepted stay`(failure: ClientError?) async throws {
     #expect(try await deleted(after: failure) == [])
+  }
+
+  /// A deletion that waits for the ones before would only end with the time limit here.
+  @Test(.timeLimit(.minutes(1)))
+  func `blobs are deleted at the same time, in one limited time`() async {
+    let blobs = ["a", "b", "c"]
+    let begun = Mutex<[String]>([])
+    let isInTime = Mutex(true)
+    await Upload.deleteAtOnce(blobs) { blob, options in
+      begun.withLock { $0.append(blob) }
+      isInTime.withLock { $0 = $0 && options.timeout == Upload.deletionTime }
+      while begun.withLock({ $0.count }) < blobs.count, !Task.isCancelled { await Task.yield() }
+    }
+    #expect(begun.withLock { $0.sorted() } == blobs)
+    #expect(isInTime.withLock { $0 })
+    #expect(Upload.deletionTime < .seconds(1))
   }
 
   private static let ambiguous: [ClientError] = [.cancelled, .wire(.tooDeep(limit: 7))]

@@ -52,7 +52,7 @@ struct OutcomeWait: Sendable {
     } catch {
       // Without an event, nobody can use the blobs.
       if !sent.isBegun.withLock({ $0 }) {
-        for blob in blobs { await Upload.delete(blob, session) }
+        await Upload.delete(blobs, session)
       }
       throw error
     }

@@ -11,6 +11,10 @@ enum Upload {
     "json": "application/json", "mp3": "audio/mpeg", "mp4": "video/mp4", "zip": "application/zip",
   ]
 
+  /// The time for the deletion of blobs, also after the end of `--timeout`. If the daemon reads the
+  /// requests later, it still deletes the blobs. All others expire (`blob_idle_seconds`).
+  static let deletionTime = Duration.milliseconds(500)
+
   /// Uploads the files of one event. If one fails, the daemon keeps none of them.
   ///
   /// - Returns: the blobs' ids, in the order of the paths.
@@ -44,7 +48,7 @@ enum Upload {
   /// - Parameter isSent: whether the event has left this process. The failure of a cancelled call, or of
   ///   a call whose message has no encoding, does not tell this.
   static func send<Answer: Sendable>(
-    with blobs: [String], isSent: () -> Bool, delete: (String) async -> Void,
+    with blobs: [String], isSent: () -> Bool, delete: ([String]) async -> Void,
     _ send: () async throws -> Answer
   ) async throws -> Answer {
     do {
@@ -52,32 +56,44 @@ enum Upload {
       return try await send()
     } catch {
       if !isSent() || (error as? ClientError)?.isOfUnmadeChange == true {
-        for blob in blobs { await delete(blob) }
+        await delete(blobs)
       }
       throw error
     }
   }
 
-  /// Deletes a blob that nobody can use, as far as the daemon answers.
-  static func delete(_ blob: String, _ session: Session) async {
+  /// Deletes blobs that nobody can use, as far as the daemon answers in `deletionTime`.
+  static func delete(_ blobs: [String], _ session: Session) async {
     // A task of its own, because cancellation may be the reason.
     await Task {
-      let options = CallOptions(timeout: .seconds(2))
-      _ = try? await session.client.deleteBlob(DeleteBlobRequest(blobID: blob), options: options)
+      await deleteAtOnce(blobs) { blob, options in
+        _ = try? await session.client.deleteBlob(DeleteBlobRequest(blobID: blob), options: options)
+      }
     }
     .value
+  }
+
+  /// Makes the calls for all blobs at the same time, so that they share one limited time.
+  static func deleteAtOnce(
+    _ blobs: [String], _ call: @escaping @Sendable (String, CallOptions) async -> Void
+  ) async {
+    await withTaskGroup(of: Void.self) { group in
+      for blob in blobs {
+        group.addTask { await call(blob, CallOptions(timeout: deletionTime)) }
+      }
+    }
   }
 
   /// Uploads files one after the other. If one fails, deletes the others: nobody can use them, and they
   /// count in the user's quota.
   static func all(
-    _ paths: [String], upload: (String) async throws -> String, delete: (String) async -> Void
+    _ paths: [String], upload: (String) async throws -> String, delete: ([String]) async -> Void
   ) async throws -> [String] {
     var blobs: [String] = []
     do {
       for path in paths { blobs.append(try await upload(path)) }
     } catch {
-      for blob in blobs { await delete(blob) }
+      await delete(blobs)
       throw error
     }
     return blobs
