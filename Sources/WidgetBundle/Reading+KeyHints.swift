@@ -19,8 +19,15 @@ extension ObjectShape {
     "action": ["condition": "if", "when": "if"],
     "handler": ["condition": "if", "when": "if"],
     "node": ["autoValue": "value", "condition": "if", "when": "if"],
+    "permissions": [
+      "exec": "commands", "files": "read", "http": "hosts", "network": "hosts",
+      "programs": "commands", "run": "commands", "urls": "hosts",
+    ],
     "reducer": ["if": "condition", "when": "condition"],
-    "source": ["condition": "when", "if": "when"],
+    "source": [
+      "condition": "when", "exec": "command", "if": "when", "program": "command",
+      "run": "command", "url": "http",
+    ],
   ]
 
   fileprivate func replacement(of key: String) -> String? {

@@ -367,4 +367,14 @@ import WidgetModel
     let problems = Samples.problems(Samples.kind("displayName: K", permissions: "{\(permission)}"))
     #expect(problems.contains { $0.message.contains(message) }, "\(problems)")
   }
+
+  @Test(arguments: [("run", "commands"), ("files", "read"), ("network", "hosts")])
+  func `a permission under the name of another program is told its name here`(
+    _ key: String, name: String
+  ) throws {
+    let text = Samples.kind("displayName: K", permissions: "{\(key): [a]}")
+    let problem = try #require(Samples.problems(text).first)
+    #expect(problem.message.contains("unknown key \"\(key)\""))
+    #expect(problem.hint == "write \"\(name)\" instead")
+  }
 }

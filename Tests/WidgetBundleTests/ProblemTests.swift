@@ -55,6 +55,9 @@ import WidgetModel
       "sources: {x: {value: 1, catch: x}}", "1:25", "unknown key \"catch\"",
       hint: "\"catch\" is a key of an action"),
     Mistake(
+      "sources: {x: {value: 1, run: [a]}}", "1:25", "unknown key \"run\"",
+      hint: "write \"command\" instead"),
+    Mistake(
       "content: {input: a, autoValue: x}", "1:21", "unknown key \"autoValue\"",
       hint: "write \"value\" instead"),
     Mistake(
