@@ -50,6 +50,15 @@ import WidgetModel
     #expect(elsewhere.first?.hasPrefix("no host runs the folder /c") == true)
   }
 
+  @Test func `a folder that an installation has made is not called missing`() {
+    let host = BundleHost.running(
+      folders: ["/a", "/b"], problem: "/a does not exist; make it\n/b does not exist; make it")
+    #expect(host.warnings(changing: "/a", nil) == ["widgetd-host: /b does not exist; make it"])
+    #expect(host.problem(of: "/a")?.contains("/a does not exist") == true)
+    let one = BundleHost.running(folders: ["/a"], problem: "/a does not exist; make it")
+    #expect(one.warnings(changing: "/a", nil).isEmpty)
+  }
+
   @Test func `a removal from a folder that the host does not run names the host's folder`() {
     func words(_ host: BundleHost) -> String? { host.warning(removing: ["desk"], from: "/c") }
     #expect(

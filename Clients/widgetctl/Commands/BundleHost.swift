@@ -198,7 +198,18 @@ enum BundleHost: Hashable {
   /// - Parameter rival: nil if the host does not run it from another folder.
   func warnings(changing folder: String, _ rival: String?) -> [String] {
     // If the host does not run the folder, the other one is no surprise.
-    [problem(of: folder), absence(from: folder) == nil ? rival : nil].compactMap(\.self)
+    [
+      seeing(folder).problem(of: folder), absence(from: folder) == nil ? rival : nil,
+    ].compactMap(\.self)
+  }
+
+  /// The same host without its remark that a folder is missing: the folder was made a moment ago, and
+  /// the host may not have seen it yet.
+  private func seeing(_ folder: String) -> BundleHost {
+    guard case .running(let folders, let stub, let problem) = self else { return self }
+    let lines = problem.split(whereSeparator: \.isNewline)
+      .filter { !$0.hasPrefix("\(folder) does not exist") }
+    return .running(folders: folders, stub: stub, problem: lines.joined(separator: "\n"))
   }
 
   /// The reason why the bundles in a folder change nothing in the daemon: a host runs, and it runs
