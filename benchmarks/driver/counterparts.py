@@ -207,6 +207,7 @@ WITHOUT_COUNTERPART = {
     "stacks-upcoming": NO_STACKS,
     "snapshots": NO_PROVIDERS,
     "refreshes": NO_PROVIDERS,
+    "removed": "redis keeps nothing of removed fields",
     "keys": NO_EVENTS,
     "lists": NO_EVENTS,
     "openings": "subscriptions of redis have no filters on ids",
