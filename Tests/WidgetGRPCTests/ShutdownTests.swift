@@ -110,7 +110,9 @@
 
     /// HTTP/2 would end all calls at the 201st of these requests.
     @Test func `requests that were on their way at a shutdown end no earlier call`() async throws {
-      try await withStoppedServer { server in
+      // The open request must not be late, however slow the machine is.
+      let limits = ServerLimits.with { $0.requestMilliseconds = 3_600_000 }
+      try await withStoppedServer(limits: limits, drainMilliseconds: 3_600_000) { server in
         let maker = InsideClient(try await server.server.inProcessClient(for: .current))
         try await maker.create("a")
         let client = try server.connect(.init(acknowledges: false))
