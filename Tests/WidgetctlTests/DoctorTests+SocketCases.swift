@@ -382,7 +382,7 @@ extension DoctorTests {
     },
     Case(
       "a daemon with few files closes the connection at once", "health", .fail,
-      "the system lets it open only 64 files, so it takes few connections; raise LimitNOFILE=",
+      "the system lets it open only 64 files, or it has just ended; to take more, raise",
       "sudo ss -xap src /run/widgetd/widgetd.sock"
     ) {
       $0.units = [.system: .absent, .user: .absent]

@@ -81,8 +81,8 @@ extension Facts {
       }
       let cause =
         listener?.fewFiles.map {
-          "the system lets it open only \($0) files, so it takes few connections; raise LimitNOFILE="
-            + " of its unit, or `ulimit -n` of its shell, and restart it"
+          "it has too many, because the system lets it open only \($0) files, or it has just ended;"
+            + " to take more, raise LimitNOFILE= of its unit, or `ulimit -n` of its shell"
         } ?? "it has too many, or has just ended; its log says which"
       return .fail(
         check, "the daemon closed the connection: \(cause)",
