@@ -44,9 +44,9 @@ extension WidgetStore {
     keepsInverses ? records.pendingBytes + unacknowledged.pendingBytes : 0
   }
 
-  /// The approximate number of rows of widgets and events that the next group writes. A widget that
-  /// a turn removes and makes again counts twice. O(1).
+  /// The number of rows of widgets, tombstones and events that the next group writes. A widget whose
+  /// kind and data both change can count twice. O(1).
   public var pendingRows: Int {
-    keepsInverses ? records.inverses.count + unacknowledged.pendingCount : 0
+    keepsInverses ? records.pendingRows + unacknowledged.pendingCount : 0
   }
 }

@@ -304,6 +304,29 @@ struct GroupTests {
     #expect(store.pendingBytes == 0)
   }
 
+  @Test func `a group knows the number of rows that it writes`() throws {
+    var store = try GroupTests.makeStore()
+    // Changes of one widget are one row, also by commands that can fail in part.
+    for number in 0..<3 {
+      try store.set("a", ["n": .int(Int64(number))])
+      try store.run(.setPresence(.ids(["a"]), number % 2 == 0 ? .hide : .show))
+    }
+    #expect(store.pendingRows == 1)
+    try store.create("new")
+    #expect(store.pendingRows == 2)
+    // A removal deletes the row, and adds a tombstone.
+    try store.delete("b")
+    #expect(store.pendingRows == 4)
+    try store.delete("new")
+    #expect(store.pendingRows == 5)
+    #expect(store.checkInvariants() == [])
+    store.rollbackGroup()
+    #expect(store.pendingRows == 0)
+    try store.delete("b")
+    store.commitGroup(at: .at(0))
+    #expect(store.pendingRows == 0)
+  }
+
   @Test func `a store that cannot be rolled back keeps no journal`() throws {
     var store = try GroupTests.makeStore(isRevocable: false)
     try store.set("a", ["x": .int(7)])

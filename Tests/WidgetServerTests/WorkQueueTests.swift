@@ -294,24 +294,27 @@ import WidgetProto
     init(_ queue: WorkQueue) { self.queue = queue }
   }
 
-  /// Calls that take no time, each of which changes a large row.
+  /// Calls that take no time, each of which changes a row.
   private final class Rows: SlicedWork {
     let share: WorkShare
     let group: Group
+    let rows: Int
     let bytes: Int
+    let countMax: Int
     private(set) var done = 0
 
-    init(uid: UInt32, _ group: Group, bytes: Int) {
+    init(uid: UInt32, _ group: Group, rows: Int = 0, bytes: Int, countMax: Int = .max) {
       (share, self.group, self.bytes) = (WorkShare(uid: uid), group, bytes)
+      (self.rows, self.countMax) = (rows, countMax)
     }
 
     func work(_ slice: TimeSlice) -> Bool {
       repeat {
         done += 1
-        group.count += 1
+        group.count += rows
         group.bytes += bytes
-      } while !slice.isOver
-      return true
+      } while !slice.isOver && done < countMax
+      return done < countMax
     }
 
     func abandon() {}
@@ -338,14 +341,14 @@ import WidgetProto
   }
 
   /// The rows of a database take time to write, however small they are.
-  @Test func `a pass has fewer calls that change small rows than calls that change none`() {
-    let group = Group(queue)
-    let rows = Rows(uid: 1, group, bytes: 0)
-    queue.submit(rows)
+  @Test(arguments: [(0, 10_000...10_000), (1, 500...625), (4, 124...160)])
+  func `a pass has fewer calls if they change many small rows`(
+    rows: Int, expected: ClosedRange<Int>
+  ) {
+    let calls = Rows(uid: 1, Group(queue), rows: rows, bytes: 0, countMax: 10_000)
+    queue.submit(calls)
     queue.serve()
-    let written = queue.rowCosts.time(of: RowCosts.weight(count: rows.done, bytes: 0))
-    #expect(written >= WorkQueue.turnMax)
-    #expect(written < WorkQueue.turnMax + WorkQueue.sliceMax)
+    #expect(expected.contains(calls.done), "\(calls.done)")
   }
 
   @Test func `the time to write rows counts for the user who has changed them`() {
@@ -357,7 +360,7 @@ import WidgetProto
       queue.serve()
       group.bytes = 0
     }
-    let written = queue.rowCosts.time(of: rows.bytes * rows.done)
+    let written = queue.rowCosts.time(count: 0, bytes: rows.bytes * rows.done)
     let share = Double(other.used.nanoseconds) / Double((other.used + written).nanoseconds)
     #expect((0.45...0.55).contains(share), "\(share)")
   }
@@ -365,25 +368,27 @@ import WidgetProto
   @Test func `the time of large groups corrects the expected time to write rows`() {
     var costs = RowCosts()
     let mebibyte = 1 << 20
-    costs.count(mebibyte, .milliseconds(4))
-    let slow = costs.time(of: mebibyte)
+    // 100 rows alone take 0.8 ms.
+    costs.note(count: 100, bytes: mebibyte, .microseconds(4_800))
+    let slow = costs.time(count: 0, bytes: mebibyte)
     #expect(abs(slow.nanoseconds - 4_000_000) < 2_000)
+    #expect(costs.time(count: 100, bytes: mebibyte) == slow + .microseconds(800))
     // A lower cost counts gradually.
-    costs.count(2 * mebibyte, .milliseconds(1))
-    #expect(costs.time(of: mebibyte) < slow)
-    #expect(costs.time(of: mebibyte) > .milliseconds(3))
+    costs.note(count: 0, bytes: 2 * mebibyte, .milliseconds(1))
+    #expect(costs.time(count: 0, bytes: mebibyte) < slow)
+    #expect(costs.time(count: 0, bytes: mebibyte) > .milliseconds(3))
     // Small groups and stalls of the disk say little.
     let before = costs.kibibyteNanoseconds
-    costs.count(RowCosts.countedWeightMin - 1, .seconds(1))
+    costs.note(count: 1_000, bytes: RowCosts.countedBytesMin - 1, .seconds(1))
     #expect(costs.kibibyteNanoseconds == before)
-    costs.count(mebibyte, .seconds(10))
+    costs.note(count: 1, bytes: mebibyte, .seconds(10))
     #expect(costs.kibibyteNanoseconds == RowCosts.kibibyteNanosecondsMax)
-    #expect(costs.time(of: 0) == .zero && costs.time(of: -1) == .zero)
+    #expect(costs.time(count: 0, bytes: 0) == .zero && costs.time(count: -1, bytes: -1) == .zero)
     // The stall is forgotten, also if no large group follows.
-    for _ in 0..<100 { costs.countSmall() }
+    for _ in 0..<100 { costs.noteSmall() }
     #expect(costs.kibibyteNanoseconds <= RowCosts().kibibyteNanoseconds + 15)
     let usual = costs.kibibyteNanoseconds
-    costs.countSmall()
+    costs.noteSmall()
     #expect(costs.kibibyteNanoseconds <= usual)
   }
 

@@ -109,6 +109,8 @@ struct RecordTable: ~Copyable {
   /// The cost of the pending records: those that have an inverse, so the next group writes them.
   /// Records that are only stored again do not count.
   private(set) var pendingBytes = 0
+  /// The number of rows that the next group writes. A removal deletes one, and adds a tombstone.
+  private(set) var pendingRows = 0
   /// The savepoint of the innermost `atomically`, or 0: `undo` goes back to it, or further.
   var savepointInForce = 0
   /// Whether changes keep their inverses, so that `undo` can take them back.
@@ -128,22 +130,16 @@ struct RecordTable: ~Copyable {
 
   private init(copying other: borrowing RecordTable) {
     slots = other.slots.map { $0.map { Record(copying: $0) } }
-    freeSlots = other.freeSlots
-    index = other.index
-    order = other.order
-    newest = other.newest
-    oldest = other.oldest
+    (freeSlots, index, order) = (other.freeSlots, other.index, other.order)
+    (newest, oldest) = (other.newest, other.oldest)
     chunkRevisions = other.chunkRevisions
-    usage = other.usage
-    contentGrowth = other.contentGrowth
-    agenda = other.agenda
-    duties = other.duties
-    activityAgenda = other.activityAgenda
+    (usage, contentGrowth) = (other.usage, other.contentGrowth)
+    (agenda, duties, activityAgenda) = (other.agenda, other.duties, other.activityAgenda)
     familyUsage = FamilyContentUsage(bytes: other.familyUsage.bytes)
     embeds = other.embeds.copy()
     keepsInverses = other.keepsInverses
     (firstInverseNumber, savepointInForce) = (other.firstInverseNumber, other.savepointInForce)
-    pendingBytes = other.pendingBytes
+    (pendingBytes, pendingRows) = (other.pendingBytes, other.pendingRows)
     inverses = other.inverses.map { inverse in
       switch inverse {
       case .replace(let slot, let record, let chunk):
@@ -185,7 +181,7 @@ struct RecordTable: ~Copyable {
     linkNewest(slot)
     if keepsInverses {
       append(.remove(slot: slot, chunk: chunkRevisions[chunk(of: slot)]), for: record)
-      pendingBytes += record.costBytes
+      (pendingBytes, pendingRows) = (pendingBytes + record.costBytes, pendingRows + 1)
     }
     chunkRevisions[chunk(of: slot)] = revision
     return Int(slot)
@@ -224,6 +220,7 @@ struct RecordTable: ~Copyable {
       limits: limits.forNodes(of: record))
     account(for: record, in: Int32(slot), insteadOf: oldCost, oldPosition)
     if isPending(record) { pendingBytes += record.costBytes - (wasPending ? oldCost : 0) }
+    if isPending(record), !wasPending { pendingRows += 1 }
     accountContent(of: record.ownerUID, growth: record.contentBytes - oldContentBytes)
     familyUsage.bytes += record.familyBytes - oldFamilyBytes
     noteChange(of: record)
@@ -251,6 +248,7 @@ struct RecordTable: ~Copyable {
     noteChange(of: record)
     let chunk = chunk(of: Int32(slot))
     if keepsInverses {
+      pendingRows += isPending(record) ? 1 : 2
       inverses.append(.restore(slot: Int32(slot), record, chunk: chunkRevisions[chunk]))
     }
     chunkRevisions[chunk] = revision
@@ -259,7 +257,9 @@ struct RecordTable: ~Copyable {
 
   /// Makes the next group store a record that does not change.
   mutating func storeAgain(_ slot: Int) {
-    if keepsInverses { inverses.append(.storeAgain(slot: Int32(slot))) }
+    guard keepsInverses else { return }
+    pendingRows += 1
+    inverses.append(.storeAgain(slot: Int32(slot)))
   }
 
   /// Forgets that a key was removed from a record at a revision. Cannot be taken back.
@@ -319,6 +319,7 @@ struct RecordTable: ~Copyable {
         slots[Int(slot)] = old
         account(for: old, in: slot, insteadOf: current.costBytes, current.position)
         pendingBytes += (isPending(old) ? old.costBytes : 0) - current.costBytes
+        pendingRows -= isPending(old) ? 0 : 1
         accountContent(of: old.ownerUID, growth: old.contentBytes - current.contentBytes)
         familyUsage.bytes += old.familyBytes - current.familyBytes
         relink(slot)
@@ -327,7 +328,7 @@ struct RecordTable: ~Copyable {
         chunkRevisions[self.chunk(of: slot)] = chunk
       case .remove(let slot, let chunk):
         if let record = slots[Int(slot)] {
-          pendingBytes -= record.costBytes
+          (pendingBytes, pendingRows) = (pendingBytes - record.costBytes, pendingRows - 1)
           noteChange(of: record)
         }
         unlink(slot)
@@ -337,11 +338,12 @@ struct RecordTable: ~Copyable {
         freeSlots.removeLast()
         put(record, into: slot)
         if isPending(record) { pendingBytes += record.costBytes }
+        pendingRows -= isPending(record) ? 1 : 2
         appoint(record, in: slot)
         noteChange(of: record)
         relink(slot)
         chunkRevisions[self.chunk(of: slot)] = chunk
-      case .storeAgain: break
+      case .storeAgain: pendingRows -= 1
       }
     }
   }
@@ -349,7 +351,7 @@ struct RecordTable: ~Copyable {
   /// Drops the inverses of earlier changes.
   mutating func forgetInverses() {
     firstInverseNumber += inverses.count
-    pendingBytes = 0
+    (pendingBytes, pendingRows) = (0, 0)
     inverses.removeAll(keepingCapacity: inverses.count < 256)
   }
 

@@ -44,6 +44,8 @@ final class ServiceContext {
   private let sequenceAtStart: UInt64
   /// The number of rows of refresh budgets that the turn will store.
   private var budgetRows = 0
+  /// The number of rows of answers that the turn will store for repeated requests.
+  private var answerRows = 0
   /// Counts the possible changes of providers' kinds.
   private(set) var kindsVersion: UInt64 = 0
 
@@ -156,7 +158,8 @@ final class ServiceContext {
 
   /// Lets the slice and the turn under way count the rows that the group will write.
   private func noteRows() {
-    work.noteRows(count: store.pendingRows + budgetRows, bytes: store.pendingBytes)
+    work.noteRows(
+      count: store.pendingRows + budgetRows + answerRows, bytes: store.pendingBytes)
   }
 
   /// Lets the slice and the turn under way count the rows of refresh budgets.
@@ -203,6 +206,8 @@ final class ServiceContext {
     store.remember(
       requestID: requestID, of: uid, fingerprint: fingerprint, response: response,
       at: turn.runningTime)
+    answerRows += 1
+    noteRows()
   }
 
   /// Caches a family's content while it has readers. `dropContent` ends it.
@@ -223,6 +228,7 @@ final class ServiceContext {
   /// - Parameter onlyRemoved: Whether the group was made with `onlyRemoves`.
   func commitGroup(retaining retained: Revision, onlyRemoved: Bool = false) {
     store.commitGroup(at: turn.runningTime, retaining: retained, onlyRemoved: onlyRemoved)
+    answerRows = 0
     noteRows()
     // Only now, because the group could have been taken back.
     for (uid, kinds) in dropped { disposals.add(kinds, of: uid) }
@@ -232,6 +238,7 @@ final class ServiceContext {
   /// Takes the group of the turn back, which could not be made durable.
   func rollbackGroup() {
     store.rollbackGroup()
+    answerRows = 0
     noteRows()
     takeDroppedKinds()
   }

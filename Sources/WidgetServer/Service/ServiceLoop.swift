@@ -135,7 +135,7 @@ final class ServiceLoop {
     commit()
     pauseIfBehind()
     budgets.save()
-    // Callers do not wait for changes by time.
+    // Unary calls do not wait for changes by time.
     turn.sendAnswers()
     if storage.takeProbe() { time.reserve() }
     time.advance()

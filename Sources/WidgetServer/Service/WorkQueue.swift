@@ -69,12 +69,10 @@ final class WorkQueue {
   private var uncharged = TimeAmount.zero
   /// The time of all slices so far.
   private var worked = TimeAmount.zero
-  /// The size of the rows that the group will write, in bytes.
-  private var rowBytes = 0
-  /// What these rows weigh. See `RowCosts`.
-  private var rowWeight = 0
+  /// The rows that the group will write: their number, and their size in bytes.
+  private var rows = (count: 0, bytes: 0)
   /// The same at the start of the present slice.
-  private var rowWeightAtStart = 0
+  private var rowsAtStart = (count: 0, bytes: 0)
   private(set) var rowCosts = RowCosts()
   /// The time, including the tasks that the present slice has started, and the time to write its
   /// rows. A slice also ends when its group is full.
@@ -82,7 +80,9 @@ final class WorkQueue {
     isGroupFull ? .distantFuture : clock() + owed + timeOfRows - uncharged
   }
   /// The expected time to write the rows of the present slice.
-  private var timeOfRows: TimeAmount { rowCosts.time(of: rowWeight - rowWeightAtStart) }
+  private var timeOfRows: TimeAmount {
+    rowCosts.time(count: rows.count - rowsAtStart.count, bytes: rows.bytes - rowsAtStart.bytes)
+  }
 
   private struct User {
     var account = FairQueue<UInt32>.Account(expected: WorkQueue.expectedAtFirst)
@@ -162,7 +162,7 @@ final class WorkQueue {
     share.state = .working
     isInSlice = true
     (owed, uncharged) = (.zero, .zero)
-    rowWeightAtStart = rowWeight
+    rowsAtStart = rows
     let start = clock()
     return TimeSlice(start: start, end: start + WorkQueue.sliceMax, clock: clockOfSlice)
   }
@@ -256,21 +256,20 @@ final class WorkQueue {
 
   // MARK: - Rows
 
-  private var isGroupFull: Bool { rowBytes > WorkQueue.rowBytesMax }
+  private var isGroupFull: Bool { rows.bytes > WorkQueue.rowBytesMax }
 
   /// Notes the rows that the group will write now; none after its end. The time to write the rows of
   /// a slice belongs to its cost.
-  func noteRows(count: Int, bytes: Int) {
-    (rowBytes, rowWeight) = (bytes, RowCosts.weight(count: count, bytes: bytes))
-  }
+  func noteRows(count: Int, bytes: Int) { rows = (count, bytes) }
 
   /// Call before the group is written. Returns the start of the write; nil if its time does not
   /// matter.
-  func beginWrite() -> NIODeadline? { rowWeight >= RowCosts.countedWeightMin ? clock() : nil }
+  func beginWrite() -> NIODeadline? { rows.bytes >= RowCosts.countedBytesMin ? clock() : nil }
 
   /// Notes that the group is written.
   func endWrite(since start: NIODeadline?) {
-    if let start { rowCosts.count(rowWeight, clock() - start) } else { rowCosts.countSmall() }
+    guard let start else { return rowCosts.noteSmall() }
+    rowCosts.note(count: rows.count, bytes: rows.bytes, clock() - start)
   }
 
   /// Drops all waiting work.

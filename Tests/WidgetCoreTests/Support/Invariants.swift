@@ -223,14 +223,19 @@ extension RecordTable {
 
   private func checkPending(_ expect: (Bool, @autoclosure () -> String) -> Void) {
     var changed: Set<Int> = []
+    var rows = 0
     for inverse in inverses {
       switch inverse {
       case .replace(let slot, _, _), .remove(let slot, _): changed.insert(Int(slot))
-      case .restore, .storeAgain: break
+      case .restore: rows += 2
+      case .storeAgain: rows += 1
       }
     }
-    let sum = changed.reduce(0) { $0 + (self[$1]?.costBytes ?? 0) }
+    let records = changed.compactMap { self[$0] }
+    let sum = records.reduce(0) { $0 + $1.costBytes }
     expect(pendingBytes == sum, "pendingBytes is \(pendingBytes) and should be \(sum)")
+    rows += records.count
+    expect(pendingRows == rows, "pendingRows is \(pendingRows) and should be \(rows)")
   }
 }
 

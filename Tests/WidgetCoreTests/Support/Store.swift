@@ -198,6 +198,7 @@ struct Store {
   var nextDeadline: RunningTime? { box.store.nextDeadline }
   var hasPendingGroup: Bool { box.store.hasPendingGroup }
   var pendingBytes: Int { box.store.pendingBytes }
+  var pendingRows: Int { box.store.pendingRows }
   var chunkCount: Int { box.store.chunkCount }
   var removalCount: Int { box.store.removalCount }
   /// The number of forgotten removals that are not freed.
