@@ -218,18 +218,22 @@ enum ArgumentOrder {
 
   private static func hasCommands(_ word: String) -> Bool { !innerCommands(of: word).isEmpty }
 
-  /// The commands of a command of commands.
+  /// The names of the commands of a command of commands, including their other names.
   private static func innerCommands(of word: String) -> [String] {
     let commands = Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands)
     let command = commands.first { $0.configuration.commandName == word }
-    return (command?.configuration.subcommands ?? []).compactMap { $0.configuration.commandName }
+    return names(of: command?.configuration.subcommands ?? [])
   }
 
   private static func isCommand(_ word: String) -> Bool { commandNames.contains(word) }
 
   /// The names of all commands, including their other names.
   private static var commandNames: [String] {
-    Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands).flatMap { command in
+    names(of: Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands))
+  }
+
+  private static func names(of commands: [any ParsableCommand.Type]) -> [String] {
+    commands.flatMap { command in
       [command.configuration.commandName].compactMap(\.self) + command.configuration.aliases
     }
   }

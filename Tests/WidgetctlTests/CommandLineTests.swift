@@ -438,6 +438,7 @@ struct CommandLineTests {
     #expect(ArgumentOrder.helpCommand(for: "theme show") == "widgetctl theme --help")
     for arguments in [
       ["ls"], ["list"], ["help", "ls"], ["help"], ["help", "help"], ["--version"], ["log-level"],
+      ["activity", "ls"], ["help", "activity", "ls"],
       [],
     ] {
       #expect(ArgumentOrder.unknownCommand(arguments) == nil)

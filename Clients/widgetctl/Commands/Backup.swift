@@ -97,7 +97,7 @@ struct RestoreCommand: AsyncParsableCommand {
         "restored revision \(summary.revision), \(summary.what), in \(folder.safeForTerminal)\n"
           + (summary.former.map { "the former database is \($0.safeForTerminal)\n" } ?? "")
       }
-      if summary.former == nil, store.stateDirectory == nil {
+      if summary.former == nil {
         Output.writeError(
           "widgetctl: note: \(folder.safeForTerminal) had no store before; if your daemon has "
             + "another folder, name it with --state-directory\n")
